@@ -14,7 +14,7 @@ from gateway.pravega.host import limits_of
 from gateway.pravega.under_way import UnderWay
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
-from gateway.server.sockets import Sockets
+from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota, Sockets
 from gateway.settings.model import Settings
 from store.api import Operations
 
@@ -71,7 +71,8 @@ class EarlyPort:
             entered=entering(EARLY_PROTOCOL),
         )
         kind = EarlyKind(host, limits_of(self._settings.wire))
-        listener = Listener(self._port.socket, shared, kind, sockets)
+        quota = Quota(sockets, max(1, sockets.places // WITHOUT_LOGIN_PART))
+        listener = Listener(self._port.socket, shared, kind, quota)
         add(listener)
         with self._port.place.blamed():
             listener.start()

@@ -73,6 +73,12 @@ class Echo(Visit):
         else:
             self.ports.send(line)
 
+    def unfinished(self) -> int:
+        return 0
+
+    def held_bytes(self) -> int:
+        return 0
+
     def farewell(self) -> None:
         self.ports.send(b"bye\n")
 

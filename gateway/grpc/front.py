@@ -132,6 +132,7 @@ class GrpcFront:
             self._refuse(number, refused)
             return
         self._calls[number] = call
+        self._ports.begun()
         host = self._ports.peer.rpartition(":")[0]
         let_in = self._kind.service.let_in(call.authorization, host)
         self._run(number, call, let_in, lambda caller: self._let_in(number, call, caller))
@@ -233,9 +234,13 @@ class GrpcFront:
 
     # The end
 
-    def oldest_unfinished(self) -> int:
+    def unfinished(self) -> int:
         """Return the number of the first call that is not at its end; 0 if there is none."""
         return min((*self._calls, *self._outgoing.calls()), default=0)
+
+    def held_bytes(self) -> int:
+        """Return how much is held of headers and requests."""
+        return self._quiet_bytes + sum(each.unacknowledged_bytes for each in self._calls.values())
 
     def _fail(self, reason: str) -> None:
         """End the connection of a client that breaks the protocol; `h2` has made the farewell."""

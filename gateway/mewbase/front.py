@@ -166,6 +166,14 @@ class MewbaseFront:
 
     # The end
 
+    def unfinished(self) -> int:
+        """Return 0: transactions have limits of their own."""
+        return 0
+
+    def held_bytes(self) -> int:
+        """Return 0: frames are handled as they come."""
+        return 0
+
     def farewell(self) -> None:
         """Send nothing: the protocol has no words for an end."""
 

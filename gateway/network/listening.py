@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from gateway.network import congestion
 from gateway.settings.errors import ConfigError, Problem
 
+_SIGNS_OF_LIFE: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
+"""Seconds of silence, seconds between questions, and how many have no answer."""
 _OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
 
 
@@ -23,12 +25,25 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         congestion.begin(listening)
+        _ask_for_life(listening)
         listening.bind(address)
         listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
     except OSError:
         listening.close()
         raise
     return listening
+
+
+def _ask_for_life(listening: socket.socket) -> None:
+    """Let the system ask every client now and then whether its machine is there.
+
+    Accepted sockets have what the listening one has. A protocol's own signs of life are for peers
+    that agreed on them; a machine that has vanished is found within two minutes anyway.
+    """
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _SIGNS_OF_LIFE.items():
+        if hasattr(socket, option):  # not every system has them by these names
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def cannot_listen(

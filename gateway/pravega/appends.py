@@ -54,12 +54,18 @@ class Appends:
         self._boundaries = desk.host.boundaries
         self._block: Buffer | None = None
         self._block_writer = b""
+        self._blocks = 0
         self._gathered: list[SetUp] = []
 
     @property
     def block_bytes(self) -> int:
         """Bytes of the block whose End has not come."""
         return 0 if self._block is None else memoryview(self._block).nbytes
+
+    @property
+    def unfinished(self) -> int:
+        """Number of the block whose End has not come; 0 if there is none."""
+        return 0 if self._block is None else self._blocks
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
         """Take the appends at the front of [position, end) and issue them; return where to go on.
@@ -104,6 +110,7 @@ class Appends:
         self.no_block("another block")
         self._set_up_of(writer_id)
         self._block, self._block_writer = payload[_ID_BYTES:], writer_id
+        self._blocks += 1
 
     def _take_end(self, view: memoryview, begin: int, end: int) -> None:
         if end - begin < _END_HEAD.size:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import TypeVar
 
 from gateway.pravega.guard import EXPIRED
@@ -15,7 +16,8 @@ from store.api import Done, Operations
 from store.errors import StoreError
 from store.wire.codec import encode
 from store.wire.error_messages import ErrorMessage
-from store.wire.layout import Message
+from store.wire.errors import WireError
+from store.wire.layout import Message, layout_of
 from store.wire.messages import UNKNOWN, SetupAppend
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ class Desk:
         reads: Its reads.
         is_over: Whether the connection has ended.
         is_held: Whether the next frame waits until `release`.
+        is_trusted: Whether the client is known: by a token, or because none are asked for.
         token_expires_ms: When the token of the last request expires, in milliseconds since the
             epoch; None: never.
     """
@@ -43,6 +46,7 @@ class Desk:
         self.set_ups: dict[bytes, SetUp] = {}
         self.is_over = False
         self.is_held = False
+        self.is_trusted = False
         self.token_expires_ms: int | None = None
         self._ports = ports
         self.reads = Reads(self, ports)
@@ -104,7 +108,9 @@ class Desk:
 
     def admits(self, request: Message) -> bool:
         """Tell whether the guard lets a request through; refuse it if not."""
-        refusal, self.token_expires_ms = self.host.guard.verdict(request, self.host.clock_ms())
+        verdict = self.host.guard.verdict(request, self.host.clock_ms())
+        refusal, self.token_expires_ms = verdict.refusal, verdict.expires_ms
+        self.is_trusted = self.is_trusted or verdict.is_trusted
         if refusal is not None:
             self.reply(refusal)
         if refusal is not None and isinstance(request, SetupAppend):
@@ -113,6 +119,22 @@ class Desk:
             if refusal.error_code == EXPIRED:
                 self.close(refusal.stack_trace)
         return refusal is None
+
+    def admits_by_head(self, kind: type[Message], payload: memoryview) -> bool:
+        """Return whether what there is of a request brings a right token; False: not yet.
+
+        Raises:
+            WireError: It brings a token that is refused, which is replied.
+        """
+        fields = layout_of(kind).decode_until("token", payload)
+        if fields is None:
+            return False
+        verdict = self.host.guard.verdict_of(kind, SimpleNamespace(**fields), self.host.clock_ms())
+        if verdict.refusal is not None:
+            self.reply(verdict.refusal)
+            raise WireError("a large request without a right token")
+        self.is_trusted = verdict.is_trusted
+        return verdict.is_trusted
 
     def keep_writer(self, writer_id: bytes, session: SetUp | None) -> None:
         """Keep a writer's session in the place of its last one; None: it has none any more.

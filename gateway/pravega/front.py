@@ -12,13 +12,16 @@ from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
 from gateway.pravega.host import Host
 from gateway.server.front import Limits, Ports
-from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
+from gateway.server.unfinished import STRANGER_BYTES_MAX
+from store.wire.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
 from store.wire.commands import BY_CLASS, Sender
 from store.wire.errors import WireError
 from store.wire.layout import Message
 from store.wire.messages import SetupAppend
 
 PROTOCOL: Final = "pravega"
+TOKEN_WITHIN_BYTES: Final = 16 * 1024
+"""A large first request has its token within so many bytes."""
 _KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}
 
 
@@ -35,7 +38,7 @@ class PravegaFront:
         self._leave: Callable[[], object] | None = None
 
     def start(self) -> None:
-        """Set the time limit of the first frame."""
+        """Set the time limit of the first frame, or of the first right token."""
         self._ports.limit(self._first_frame_ms, "first frame")
 
     # Frames
@@ -53,13 +56,19 @@ class PravegaFront:
                 return position
             code, _ = HEAD.unpack_from(buffer, position)
             if code in CODES:
-                return self._appends.take(buffer, position, end)
+                return self._take_appends(buffer, position, end)
             payload = memoryview(buffer)[position + HEAD_BYTES : position + size]
             self._handle(decode(code, payload, Sender.CLIENT))
         except WireError as error:
             self._desk.close(str(error))
             return end
         return position + size
+
+    def _take_appends(self, buffer: bytearray, position: int, end: int) -> int:
+        position = self._appends.take(buffer, position, end)
+        if self._appends.unfinished:
+            self._ports.begun()
+        return position
 
     def _size(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the frame at `position`; 0 if its head is not there.
@@ -76,24 +85,46 @@ class PravegaFront:
         unfinished = size + self._appends.block_bytes
         if unfinished > self._unfinished_bytes_max:
             raise WireError(f"{unfinished} bytes of one append are not finished")
+        if self._leave is None and size > STRANGER_BYTES_MAX:
+            self._judge_head(code, memoryview(buffer)[position + HEAD_BYTES : end], size)
         return size
 
+    def _judge_head(self, code: int, payload: memoryview, size: int) -> None:
+        """Let a client in by the token in a request that is not whole. Raises WireError."""
+        if self._desk.admits_by_head(TODAY.by_code[code].message, payload):
+            self._known()
+        elif len(payload) > TOKEN_WITHIN_BYTES:
+            raise WireError(f"a frame of {size} bytes before a token was right")
+
     def _handle(self, message: Message) -> None:
-        if self._leave is None:
-            self._leave = self._entered(self._ports)
-            self._ports.logged_in()
-            self._ports.admitted()
         if isinstance(message, SetupAppend):
             self._appends.no_block("a set-up")
         self._ports.begin_command()
-        if self._desk.admits(message):
+        admits = self._desk.admits(message)
+        if self._desk.is_trusted and self._leave is None:
+            self._known()
+        if admits:
             HANDLERS[type(message)](self._desk, message)
         if not self._desk.is_held:
             self._ports.end_command()
 
+    def _known(self) -> None:
+        """Note that the client is no stranger any more."""
+        self._leave = self._entered(self._ports)
+        self._ports.logged_in()
+        self._ports.admitted()
+
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
         return 0 if self._desk.is_over else frame_bytes(buffer, position, end)
+
+    def unfinished(self) -> int:
+        """Return the number of the block that is begun; 0 if none is."""
+        return self._appends.unfinished
+
+    def held_bytes(self) -> int:
+        """Return 0: a block needs a writer, and that a token."""
+        return 0
 
     # The end
 

@@ -7,7 +7,7 @@ in it. Nothing here reads a file or a clock.
 from collections.abc import Callable, Mapping
 from posixpath import normpath
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gateway.pravega.tokens import Claims, Path, Right, TokenExpired, TokenRefused, Tokens
 from store.wire import messages as m
@@ -89,14 +89,13 @@ class Verdict(NamedTuple):
 
     Attributes:
         refusal: What to reply; None if the request may be done.
+        is_trusted: The client is known: by this request's token, or because none are asked for.
         expires_ms: When the token that allows it expires, in milliseconds since the epoch.
     """
 
     refusal: AuthTokenCheckFailed | None
+    is_trusted: bool = False
     expires_ms: int | None = None
-
-
-_ALLOWED: Final = Verdict(None)
 
 
 class Guard:
@@ -114,14 +113,25 @@ class Guard:
             message: The request.
             now_ms: Milliseconds since the epoch.
         """
-        need = NEEDS.get(type(message))
+        return self.verdict_of(type(message), message, now_ms)
+
+    def verdict_of(self, kind: type[Message], fields: Any, now_ms: int) -> Verdict:  # noqa: ANN401  # those of any row
+        """Decide about a request of which only the fields up to the token need be there.
+
+        Args:
+            kind: What is requested.
+            fields: Has the request's fields as attributes.
+            now_ms: Milliseconds since the epoch.
+        """
+        need = NEEDS.get(kind)
+        is_open = self._tokens is None
         if need is None:
-            return _ALLOWED
-        request_id: int = message.request_id  # type: ignore[attr-defined]  # all rows have it
-        segments = _segments(message, need)
+            return Verdict(None, is_open)
+        request_id: int = fields.request_id
+        segments = _segments(fields, need)
         expires_ms = None
         if self._tokens is not None:
-            token: str = message.token  # type: ignore[attr-defined]  # the same
+            token: str = fields.token
             try:
                 claims = self._tokens.check(token, now_ms)
                 _check_rights(claims, need.right, segments)
@@ -133,7 +143,7 @@ class Guard:
         if not all(self._is_free(segment, need.right) for segment in segments):
             text = "the segment belongs to the server"
             return Verdict(AuthTokenCheckFailed(request_id, text, OWNED))
-        return Verdict(None, expires_ms)
+        return Verdict(None, is_trusted=True, expires_ms=expires_ms)
 
     def _is_free(self, segment: str, right: Right) -> bool:
         """Tell whether the server's ownership leaves a right on a segment to clients."""
@@ -143,10 +153,10 @@ class Guard:
         return not self._ownership.owns(scope, stream)
 
 
-def _segments(message: Message, need: Need) -> list[str]:
+def _segments(fields: Any, need: Need) -> list[str]:  # noqa: ANN401  # those of any row
     segments: list[str] = []
     for name in need.names:
-        value: str | tuple[str, ...] = getattr(message, name)
+        value: str | tuple[str, ...] = getattr(fields, name)
         segments.extend((value,) if isinstance(value, str) else value)
     return segments
 

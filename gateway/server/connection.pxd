@@ -11,14 +11,14 @@ cdef int _UNCONFIRMED
 cdef class Connection(Owner):
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
     cdef public object _shared, _limits, _keeper, _timers, _heartbeats, _call_flush, _call_deliver
-    cdef public PlainEdge _edge
+    cdef public PlainEdge edge
     cdef public Delivery _delivery
     cdef public Schedule _schedule
-    cdef public Inbox _inbox
+    cdef public Inbox inbox
     cdef public Rest _rest
-    cdef public int _pause
+    cdef public int pause
     cdef public Py_ssize_t _unconfirmed_count, _unconfirmed_max, _backlog_bytes, _commands_left
-    cdef public bint _is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled
+    cdef public bint is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled
     cdef public bint _is_handling, _is_done, _is_ending, _is_over
     cpdef place(self)
     cpdef received(self, Py_ssize_t size)

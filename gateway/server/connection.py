@@ -20,6 +20,7 @@ from gateway.server.in_flight import NOTED_BYTES
 from gateway.server.inbox import Inbox
 from gateway.server.shared import COMMANDS_READ_BYTES, Shared
 from gateway.server.timers import Timers
+from gateway.server.unfinished import Marks
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,10 @@ class Keeper(Protocol):
         """Note that the client on a socket is no stranger any more."""
         ...
 
+    def end_a_stranger(self) -> bool:
+        """End a connection without a login; False if there are none."""
+        ...
+
     def closed(self, connection: "Connection") -> None:
         """Note that a connection is over."""
         ...
@@ -83,17 +88,17 @@ class Connection(Owner):
         self._rest = shared.schedule.rest
         self._limits = kind.limits
         self._unconfirmed_max = kind.limits.unconfirmed_max
-        self._edge = edge
+        self.edge = edge
         self._keeper = keeper
-        self._inbox = Inbox(shared.receive_buffer)
+        self.inbox = Inbox(shared.receive_buffer)
         self._delivery = Delivery(edge, shared.scratch)
         self._timers = Timers(shared.loop)
         self._heartbeats: Heartbeats | None = None
-        self._pause: int = Pause.NONE
+        self.pause: int = Pause.NONE
         self._unconfirmed_count = 0
         self._backlog_bytes = 0
         self._commands_left = _COMMANDS_A_TURN
-        self._is_stranger = True
+        self.is_stranger = True
         self._gives_commands = False
         self._is_flush_scheduled = False
         self._is_delivery_scheduled = False
@@ -109,24 +114,24 @@ class Connection(Owner):
     def start(self) -> None:
         """Begin to serve the client."""
         self.front.start()
-        self._edge.start(self)
+        self.edge.start(self)
 
     # From the edge
 
     def place(self) -> memoryview:
         """Return where the next bytes are read to; all but messages are read in small pieces."""
-        if self._is_stranger:
-            return self._inbox.place()[:_STRANGER_READ_BYTES]
+        if self.is_stranger:
+            return self.inbox.place()[:_STRANGER_READ_BYTES]
         if not self._gives_commands:
-            return self._inbox.place()
-        if self._inbox.is_empty():
+            return self.inbox.place()
+        if self.inbox.is_empty():
             return self._shared.commands_place  # a new view costs as much as the read
-        return self._inbox.place()[:COMMANDS_READ_BYTES]
+        return self.inbox.place()[:COMMANDS_READ_BYTES]
 
     def received(self, size: int) -> None:
         """Handle what was read."""
         self._rest.received_bytes += size
-        buffer, end = self._inbox.received(size)
+        buffer, end = self.inbox.received(size)
         self._handle(buffer, 0, end)
 
     def writable(self) -> None:
@@ -140,11 +145,13 @@ class Connection(Owner):
         if self._is_over:
             return
         self._is_over = True
-        if not self._edge.received_bytes:  # as of a probe that watches the port every few seconds
+        if not self.edge.received_bytes:  # as of a probe that watches the port every few seconds
             log.debug("peer left before its first byte peer=%s", self.peer)
         if self._heartbeats is not None:
             self._heartbeats.stop()
         self._timers.stop()
+        self._shared.unfinished.forget(self)
+        self._shared.strangers_input.forget(self)
         self.front.lost()
         self._keeper.closed(self)
 
@@ -155,24 +162,31 @@ class Connection(Owner):
         self._is_handling = True
         self._commands_left = _COMMANDS_A_TURN
         try:
-            while position < end and not self._is_over and not self._is_done and not self._pause:
+            while position < end and not self._is_over and not self._is_done and not self.pause:
                 next_position = self.front.take(buffer, position, end)
                 if next_position == position:
                     break
                 position = next_position
+                self.inbox.frames_taken += 1
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
-            self._edge.abort()
+            self.edge.abort()
         finally:
             self._is_handling = False
         if self._is_over:
             return
         if position < end and not self._is_done:
-            frame_bytes = 0 if self._pause else self.front.frame_bytes(buffer, position, end)
-            self._inbox.keep(buffer, position, end, frame_bytes)
-        if self._pause:
-            self._edge.pause_reading()
+            self._keep(buffer, position, end)
+        if self.is_stranger:
+            self._shared.strangers_input.bound(self, self._keeper.end_a_stranger)
+        if self.pause:
+            self.edge.pause_reading()
         self._after_handling()
+
+    def _keep(self, buffer: bytearray, position: int, end: int) -> None:
+        frame_bytes = 0 if self.pause else self.front.frame_bytes(buffer, position, end)
+        self.inbox.keep(buffer, position, end, frame_bytes)
+        self.begun()
 
     def _after_handling(self) -> None:
         if self._is_done:
@@ -183,7 +197,7 @@ class Connection(Owner):
         """Take no more frames until `end_command`; count one for this turn."""
         self.count_command()
         self._gives_commands = True
-        self._pause |= Pause.HANDLER
+        self.pause |= Pause.HANDLER
 
     def end_command(self) -> None:
         """Take frames again."""
@@ -219,7 +233,7 @@ class Connection(Owner):
     def settled(self, count: int) -> None:
         """Note that fewer messages wait for their confirm."""
         self._unconfirmed_count -= count
-        if not self._pause & _UNCONFIRMED:
+        if not self.pause & _UNCONFIRMED:
             return
         if self._unconfirmed_count <= self._limits.unconfirmed_resume:
             self._schedule.add(self._resume_unconfirmed)
@@ -230,21 +244,21 @@ class Connection(Owner):
     # Pausing
 
     def _pause_for(self, reason: int) -> None:
-        self._pause |= reason
-        self._edge.pause_reading()
+        self.pause |= reason
+        self.edge.pause_reading()
 
     def _resume(self, reason: int) -> None:
-        if self._is_over or not self._pause & reason:
+        if self._is_over or not self.pause & reason:
             return
-        self._pause &= ~reason
+        self.pause &= ~reason
         if not self._is_handling:
             self._go_on()
 
     def _go_on(self) -> None:
         """Handle what was kept; read again when nothing stands against it."""
-        self._handle(*self._inbox.take_kept())
-        if not self._pause and not self._is_over:
-            self._edge.resume_reading()
+        self._handle(*self.inbox.take_kept())
+        if not self.pause and not self._is_over:
+            self.edge.resume_reading()
 
     def hold(self) -> None:
         """Read nothing more from the client: there is no room for what it sends."""
@@ -264,7 +278,7 @@ class Connection(Owner):
         """Queue a frame; it is sent at the end of the turn."""
         if self._is_over:
             return
-        self._edge.write(frame)
+        self.edge.write(frame)
         self._backlog_bytes += len(frame)
         if not self._is_flush_scheduled and not self._is_handling:
             self._is_flush_scheduled = True
@@ -278,11 +292,11 @@ class Connection(Owner):
         """Send what is queued; stop reading from a client that does not read."""
         if self._is_over:
             return
-        if self._edge.flush():
+        if self.edge.flush():
             self._backlog_bytes = 0
         elif self._backlog_bytes > self._limits.backlog_bytes_max:
             log.warning("client does not read, cut off peer=%s", self.peer)
-            self._edge.abort()
+            self.edge.abort()
         elif self._backlog_bytes > self._limits.backlog_pause_bytes:
             self._pause_for(Pause.BACKLOG)
 
@@ -300,7 +314,7 @@ class Connection(Owner):
     def _serve(self) -> None:
         if self._is_over or self._is_done:
             return
-        if self._edge.flush() and self._delivery.serve() and not self._is_delivery_scheduled:
+        if self.edge.flush() and self._delivery.serve() and not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
             self._shared.loop.call_soon(self._call_deliver)
 
@@ -317,46 +331,42 @@ class Connection(Owner):
     def limit(self, delay_ms: int, step: str) -> None:
         """End the connection after a delay, unless another limit is set before."""
         if not self._is_ending:
-            self._timers.limit(delay_ms / 1000, lambda: self._time_is_up(step))
+            self._timers.limit(delay_ms / 1000, lambda: self.time_is_up(step))
 
-    def _time_is_up(self, step: str) -> None:
+    def time_is_up(self, step: str) -> None:
+        """End a client that took too long."""
         line = "time limit reached peer=%s state=%s"
         self._shared.say(log.info, self.peer.rpartition(":")[0], line, self.peer, step)
         self.finish()
+
+    def begun(self) -> None:
+        """Note that the client has begun something; it ends in time, or the connection does."""
+        if not self._is_over:
+            self._shared.unfinished.watch(self)
+
+    def begun_marks(self) -> Marks:
+        """Return the marks of what is begun; see `Unfinished`."""
+        is_waiting = self._is_done or self.pause != Pause.NONE
+        kept = 0 if is_waiting else self.inbox.kept_bytes()
+        frame = self.inbox.frames_taken if kept else 0
+        return frame, 0 if is_waiting else self.front.unfinished()
 
     def beat(self, interval_s: int, send: Callable[[], object]) -> None:
         """Begin the heartbeats, in place of those before."""
         if self._heartbeats is not None:
             self._heartbeats.stop()
-        self._heartbeats = Heartbeats(self._shared.heartbeats, interval_s, self, send)
-
-    def sent_bytes(self) -> int:
-        """Return how many bytes went out."""
-        return self._edge.sent_bytes
-
-    def bytes_of_life(self) -> int:
-        """Return what shows that the peer lives; while it has to read first, that it does."""
-        is_behind = self._pause & Pause.BACKLOG
-        return self._edge.received_bytes + (self._edge.sent_bytes if is_behind else 0)
-
-    def listens(self) -> bool:
-        """Tell whether the peer can show that it lives."""
-        return not self._pause & OUR_PAUSES
-
-    def heartbeat_missed(self) -> None:
-        """End the connection: the peer was silent for too long."""
-        log.warning("heartbeat missed peer=%s", self.peer)
-        self._edge.abort()
+        self._heartbeats = Heartbeats(self._shared.heartbeats, interval_s, SignsOfLife(self), send)
 
     # Standing, and the end
 
     def logged_in(self) -> None:
         """Note that the client gives way to no stranger that wants its socket."""
-        self._keeper.logged_in(self._edge)
+        self._keeper.logged_in(self.edge)
 
     def admitted(self) -> None:
         """Note that the login is complete: no time limit any more, and reads of full size."""
-        self._is_stranger = False
+        self.is_stranger = False
+        self._shared.strangers_input.forget(self)
         if not self._is_ending:
             self._timers.no_limit()
 
@@ -371,34 +381,54 @@ class Connection(Owner):
         self.front.farewell()
         self._is_done = True
         self._close_when_sent(within_s)
-        self._edge.flush()
+        self.edge.flush()
 
     def _close_when_sent(self, within_s: float = 0.0) -> None:
         """End the connection when all is sent; cut off a peer that does not read it in time."""
-        self._edge.close_when_sent()
+        self.edge.close_when_sent()
         if self._is_over or (self._is_ending and not within_s):
             return
         self._is_ending = True
-        self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self._edge.abort)
+        self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self.edge.abort)
 
     def abort(self) -> None:
         """End the connection now."""
-        self._edge.abort()
-
-    def let_go_of_deleted(self) -> None:
-        """End the connection if since the last call its client has kept a deleted file."""
-        if self._edge.is_stuck_on_deleted():
-            log.warning("client does not read a deleted chunk, cut off peer=%s", self.peer)
-            self._edge.abort()
+        self.edge.abort()
 
     # For administrators
 
     @property
     def local(self) -> str:
         """Address that the client connected to."""
-        return self._edge.local
+        return self.edge.local
 
     @property
     def transport(self) -> Transport:
         """Facts of the socket that administrators see."""
-        return self._edge.transport()
+        return self.edge.transport()
+
+
+class SignsOfLife:
+    """A connection as its heartbeats see it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def sent_bytes(self) -> int:
+        """Return how many bytes went out."""
+        return self._connection.edge.sent_bytes
+
+    def bytes_of_life(self) -> int:
+        """Return what shows that the peer lives; while it has to read first, that it does."""
+        edge = self._connection.edge
+        is_behind = self._connection.pause & Pause.BACKLOG
+        return edge.received_bytes + (edge.sent_bytes if is_behind else 0)
+
+    def listens(self) -> bool:
+        """Return whether the peer can show that it lives."""
+        return not self._connection.pause & OUR_PAUSES
+
+    def heartbeat_missed(self) -> None:
+        """End the connection: the peer was silent for too long."""
+        log.warning("heartbeat missed peer=%s", self._connection.peer)
+        self._connection.abort()

@@ -5,10 +5,13 @@ read that has no end.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from gateway.server.connection import Connection
+
+log = logging.getLogger(__name__)
 
 _LOOKED_AT_IN_A_TURN: Final = 500
 
@@ -25,6 +28,10 @@ async def let_go_of_deleted(
     while True:
         await asyncio.sleep(timeout_s)
         for number, connection in enumerate(list(connections()), start=1):
-            connection.let_go_of_deleted()
+            if connection.edge.is_stuck_on_deleted():
+                log.warning(
+                    "client does not read a deleted chunk, cut off peer=%s", connection.peer
+                )
+                connection.abort()
             if number % _LOOKED_AT_IN_A_TURN == 0:
                 await asyncio.sleep(0)

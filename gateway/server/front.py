@@ -201,6 +201,10 @@ class Ports(Protocol):
         """
         ...
 
+    def begun(self) -> None:
+        """Note that the client has begun something of several frames, or a call; see `Front`."""
+        ...
+
     # Standing
 
     def logged_in(self) -> None:
@@ -249,6 +253,17 @@ class Front(Protocol):
         Asked after `take` left it. 0 while it is not known, or where it is of no interest; what is
         kept of such a frame has to fit into the receive buffer, so `take` bounds it.
         """
+        ...
+
+    def unfinished(self) -> int:
+        """Return a number of the oldest thing of several frames that is begun; 0 if nothing is.
+
+        It changes when that thing ends. One that lasts too long ends the connection.
+        """
+        ...
+
+    def held_bytes(self) -> int:
+        """Return how much is held of what the client sent before its login."""
         ...
 
     def farewell(self) -> None:

@@ -12,7 +12,7 @@ last byte.
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 _LOOKS_IN_VAIN_MAX: Final = 2
 _COARSE_S: Final = 10.0
@@ -21,12 +21,16 @@ _LOOKS_A_TURN: Final = 50
 """Looks of a whole second that are made before other work has its turn."""
 
 
+_Looks: TypeAlias = dict[Callable[[], object], None]
+
+
 class HeartbeatTimers:
     """Timers of all connections. Long ones go off at whole seconds, so that one serves many."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._due: dict[int, dict[Callable[[], object], None]] = {}
+        self._due: dict[int, _Looks] = {}
+        self._timers: dict[int, asyncio.TimerHandle] = {}
 
     def call_later(self, delay_s: float, look: Callable[[], object]) -> Callable[[], object]:
         """Call `look` after a delay; return what cancels that."""
@@ -37,15 +41,25 @@ class HeartbeatTimers:
         looks = self._due.get(second)
         if looks is None:
             looks = self._due[second] = {}
-            self._loop.call_later(second - now_s, self._look, second)
+            self._timers[second] = self._loop.call_later(second - now_s, self._look, second)
         looks[look] = None
-        return partial(looks.pop, look, None)
+        return partial(self._forget, second, looks, look)
+
+    def _forget(self, second: int, looks: _Looks, look: Callable[[], object]) -> None:
+        """Take a look away, and with the last one of a second its timer."""
+        looks.pop(look, None)
+        if not looks and self._due.get(second) is looks:
+            del self._due[second]
+            self._timers.pop(second).cancel()
 
     def _look(self, second: int) -> None:
+        del self._timers[second]
         self._look_on(self._due.pop(second))
 
-    def _look_on(self, looks: dict[Callable[[], object], None]) -> None:
-        for _ in range(min(len(looks), _LOOKS_A_TURN)):
+    def _look_on(self, looks: _Looks) -> None:
+        for _ in range(_LOOKS_A_TURN):
+            if not looks:  # one look may take others away
+                return
             looks.popitem()[0]()
         if looks:
             self._loop.call_soon(self._look_on, looks)

@@ -16,7 +16,11 @@ _NOTHING: Final = bytearray()
 
 
 class Inbox:
-    """The unhandled bytes of one connection."""
+    """The unhandled bytes of one connection.
+
+    Attributes:
+        frames_taken: Counts what was taken from the front, by the connection.
+    """
 
     __slots__ = (
         "_filled",
@@ -26,6 +30,7 @@ class Inbox:
         "_rest_position",
         "_shared",
         "_shared_view",
+        "frames_taken",
     )
 
     def __init__(self, shared: bytearray) -> None:
@@ -36,6 +41,7 @@ class Inbox:
         self._large: bytearray | None = None
         self._large_bytes = 0
         self._filled = 0
+        self.frames_taken = 1  # 0 is for none that is begun
 
     def place(self) -> memoryview:
         """Return where the next bytes are to be read to. Never empty."""
@@ -51,6 +57,11 @@ class Inbox:
     def is_empty(self) -> bool:
         """Tell whether nothing is kept: the next bytes are read to the shared buffer's front."""
         return not self._rest and self._large is None
+
+    def kept_bytes(self) -> int:
+        """Return how many bytes are kept."""
+        kept = len(self._rest) - self._rest_position
+        return kept if self._large is None else kept + len(self._large)
 
     def received(self, size: int) -> tuple[bytearray, int]:
         """Note that `size` bytes were read to `place()`; return a buffer and its end to handle.

@@ -12,7 +12,7 @@ from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.front import Kind
 from gateway.server.shared import Shared
-from gateway.server.sockets import Sockets
+from gateway.server.sockets import Places
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Listener:
     """A port at which clients of one kind come in; knows the connections that are alive."""
 
     def __init__(
-        self, listening: socket.socket, shared: Shared, kind: Kind, sockets: Sockets
+        self, listening: socket.socket, shared: Shared, kind: Kind, sockets: Places
     ) -> None:
         """Prepare to listen.
 
@@ -93,6 +93,10 @@ class Listener:
     def logged_in(self, edge: PlainEdge) -> None:
         """Note that the client on a socket is no stranger any more."""
         self._sockets.logged_in(edge)
+
+    def end_a_stranger(self) -> bool:
+        """End a connection without a login; False if there are none."""
+        return self._sockets.end_a_stranger()
 
     def closed(self, connection: Connection) -> None:
         """Note that a connection is over."""

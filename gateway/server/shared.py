@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
+from gateway.server.unfinished import StrangersInput, Unfinished
 
 COMMANDS_READ_BYTES: Final = 512 * 1024
 """Size of one read while a client gives commands: a frame of staged records, which are written
@@ -33,10 +34,14 @@ class Shared:
     scratch: bytearray
     say: Say
     in_flight: InFlight = field(default_factory=InFlight)
+    strangers_input: StrangersInput = field(init=False)
     heartbeats: HeartbeatTimers = field(init=False)
+    unfinished: Unfinished = field(init=False)
     commands_place: memoryview = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heartbeats", HeartbeatTimers(self.loop))
+        object.__setattr__(self, "unfinished", Unfinished(self.loop))
+        object.__setattr__(self, "strangers_input", StrangersInput(self.say))
         place = memoryview(self.receive_buffer)[:COMMANDS_READ_BYTES]
         object.__setattr__(self, "commands_place", place)

@@ -26,9 +26,48 @@ class Holder(Protocol):
         ...
 
 
+WITHOUT_LOGIN_PART: Final = 4
+"""Divides the sockets: a protocol without a login gets one part."""
+
+
 def kept_for_strangers(places: int) -> int:
     """Return how many of the sockets are left to clients that have not logged in."""
     return min(_OWN_MAX, places // _OWN_PART)
+
+
+class Places(Protocol):
+    """Room for sockets, as a listener sees it."""
+
+    @property
+    def places(self) -> int:
+        """How many there may be."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def make_room(self, address: str) -> bool:
+        """Make room for a client that comes from an address; False if there is none."""
+        ...
+
+    def end_a_stranger(self) -> bool:
+        """End a connection without a login; False if there are none."""
+        ...
+
+    def add(self, holder: Holder, address: str) -> None:
+        """Note a stranger that has come; `make_room` first."""
+        ...
+
+    def replace(self, holder: Holder, other: Holder) -> None:
+        """Let another object hold a socket, as when a handshake is done."""
+        ...
+
+    def logged_in(self, holder: Holder) -> None:
+        """Note that the client is no stranger any more."""
+        ...
+
+    def discard(self, holder: Holder) -> None:
+        """Note that a socket is closed."""
+        ...
 
 
 class Sockets:
@@ -56,6 +95,17 @@ class Sockets:
         stranger.abort()
         return True
 
+    def end_a_stranger(self) -> bool:
+        """End the oldest stranger of the address that has most; False if there are none."""
+        stranger = self._strangers.first_to_go()
+        if stranger is None:
+            return False
+        source = self._strangers.address_of(stranger)
+        line = "connection without a login ends, all of them hold too much address=%s"
+        self._say(log.warning, source, line, source)
+        stranger.abort()
+        return True
+
     def add(self, holder: Holder, address: str) -> None:
         """Note a stranger that has come; `make_room` first."""
         self._all.add(holder)
@@ -75,3 +125,49 @@ class Sockets:
         """Note that a socket is closed."""
         self._all.discard(holder)
         self._strangers.remove(holder)
+
+
+class Quota:
+    """A part of the sockets, for a protocol without a login: others keep the rest.
+
+    Whatever its clients do, they give way to each other as strangers do.
+    """
+
+    def __init__(self, sockets: Sockets, places: int) -> None:
+        """Begin with none; `places` is how many there may be."""
+        self.places: Final = places
+        self._sockets = sockets
+        self._own: Strangers[Holder] = Strangers(places)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def make_room(self, address: str) -> bool:
+        """Make room for a client that comes from an address; False if there is none."""
+        other = self._own.in_the_way(address, is_full=len(self._own) >= self.places)
+        if other is not None:
+            other.abort()
+        return self._sockets.make_room(address)
+
+    def end_a_stranger(self) -> bool:
+        """End a connection without a login, of any protocol; False if there are none."""
+        return self._sockets.end_a_stranger()
+
+    def add(self, holder: Holder, address: str) -> None:
+        """Note a client that has come; `make_room` first."""
+        self._own.add(holder, address)
+        self._sockets.add(holder, address)
+
+    def replace(self, holder: Holder, other: Holder) -> None:
+        """Let another object hold a socket."""
+        self._own.replace(holder, other)
+        self._sockets.replace(holder, other)
+
+    def logged_in(self, holder: Holder) -> None:
+        """Note that the client gives way to no stranger at another port."""
+        self._sockets.logged_in(holder)
+
+    def discard(self, holder: Holder) -> None:
+        """Note that a socket is closed."""
+        self._own.remove(holder)
+        self._sockets.discard(holder)

@@ -10,7 +10,7 @@ from gateway.server.edge import PlainEdge
 from gateway.server.front import Kind
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
-from gateway.server.sockets import Sockets
+from gateway.server.sockets import Places
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
 from gateway.server.tls_files import TlsContexts
@@ -36,7 +36,7 @@ class TlsListener(Listener):
         listening: socket.socket,
         shared: Shared,
         kind: Kind,
-        sockets: Sockets,
+        sockets: Places,
         *,
         contexts: TlsContexts,
         user_of: UserOf,

@@ -195,6 +195,14 @@ class StreamFront:
                 return end
             self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
 
+    def unfinished(self) -> int:
+        """Return 0: each frame is a whole."""
+        return 0
+
+    def held_bytes(self) -> int:
+        """Return 0: frames are handled as they come."""
+        return 0
+
     def farewell(self) -> None:
         """Send nothing: RabbitMQ ends a connection without a Close."""
 

@@ -68,6 +68,21 @@ class Layout(Generic[M]):
         except WireError as error:
             raise WireError(f"{self.make.__name__}: {error}") from error
 
+    def decode_until(self, last: str, payload: memoryview) -> dict[str, object] | None:
+        """Return the fields up to one of them, of a payload that need not be whole.
+
+        None: they are not all there, or there is no such field.
+        """
+        position, found = 0, dict[str, object]()
+        try:
+            for name, wire in self.fields:
+                found[name], position = wire.read(payload, position)
+                if name == last:
+                    return found
+        except WireError:
+            pass
+        return None
+
     def encode(self, message: M, target: bytearray) -> None:
         """Append a message.
 

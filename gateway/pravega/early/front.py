@@ -78,6 +78,8 @@ class EarlyFront:
             if request is not None:
                 self._handle(request)
                 break
+        if self._session.unfinished:
+            self._ports.begun()
         if self._leave is None and not self._desk.is_over:
             self._leave = self._desk.host.entered(self._ports)
             self._ports.logged_in()
@@ -100,6 +102,14 @@ class EarlyFront:
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
         return 0 if self._desk.is_over else EARLY.frame_bytes(buffer, position, end)
+
+    def unfinished(self) -> int:
+        """Return the number of the block or message that is not whole; 0 if there is none."""
+        return self._session.unfinished
+
+    def held_bytes(self) -> int:
+        """Return how much is kept of what is not whole."""
+        return self._session.kept_bytes
 
     # The end
 

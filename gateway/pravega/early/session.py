@@ -28,11 +28,17 @@ class Session:
         self._block_bytes_max = block_bytes_max
         self._parts = Parts()
         self._block: Block | None = None
+        self._begun = 0
 
     @property
     def kept_bytes(self) -> int:
         """Bytes that are kept of a block and of a message that are not whole."""
         return self._parts.kept_bytes + (0 if self._block is None else len(self._block.data))
+
+    @property
+    def unfinished(self) -> int:
+        """Number of the block or message that is not whole; 0 if there is none."""
+        return self._begun if self._block is not None or self._parts.is_open else 0
 
     def take(self, frame: memoryview) -> Request | None:
         """Take a whole frame from the client; it is copied where it is kept.
@@ -60,6 +66,7 @@ class Session:
     def _take_part(self, frame: memoryview) -> Request | None:
         part = _decoded(_PART, frame)
         assert isinstance(part, m.PartialMessage)
+        self._begun += not self._parts.is_open
         whole = self._parts.take(part)
         if whole is None:
             return None
@@ -77,6 +84,7 @@ class Session:
         message = _decoded(code, frame)
         if isinstance(message, m.BeginAppendBlock):
             self._block = Block(message, self._block_bytes_max)
+            self._begun += 1
         return message
 
     def _take_in_block(

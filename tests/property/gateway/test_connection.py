@@ -169,6 +169,6 @@ def test_what_a_connection_keeps_in_memory_is_bounded(
 
     client.feed(data, pieces)
 
-    inbox = client.connection._inbox
+    inbox = client.connection.inbox
     kept = len(inbox._rest) + (0 if inbox._large is None else len(inbox._large))
     assert kept <= 2 * len(data) + 128 * 1024

@@ -57,12 +57,28 @@ def test_what_is_said_within_a_step_does_not_prolong_it(server: Server) -> None:
 
 
 def test_an_open_connection_has_no_time_limit(client: Client) -> None:
-    client.send(METADATA[:7])
+    client.send(METADATA)
     client.loop.pass_time(100_000)
 
-    client.send(METADATA[7:])
+    client.send(METADATA)
 
-    assert names(client) == ["metadata"]
+    assert names(client) == ["metadata", "metadata"]
+
+
+def test_a_frame_that_is_begun_ends_within_a_minute(client: Client) -> None:
+    for _ in range(3):
+        client.send(METADATA[:7])
+        client.loop.pass_time(55)
+        client.send(METADATA[7:])
+    assert names(client) == ["metadata"] * 3
+    client.send(METADATA[:7])
+    client.loop.pass_time(55)
+    assert not client.is_over()
+
+    client.send(METADATA[7:9])
+    client.loop.pass_time(7)
+
+    assert client.is_over()
 
 
 # Sizes
@@ -177,7 +193,7 @@ def test_frames_behind_one_that_waits_are_handled_after_it_in_order(client: Clie
 
 def test_a_size_that_nobody_has_judged_reserves_no_memory(client: Client) -> None:
     client.feed(frame_of("create_stream", m.CreateStream("t", {})) + b"\xff\xff\xff\xff\0\0")
-    assert client.connection._inbox._large is None
+    assert client.connection.inbox._large is None
 
     client.loop.run_all()
 

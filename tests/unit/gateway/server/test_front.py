@@ -229,10 +229,10 @@ async def test_a_client_that_does_not_read_is_not_read(house: House, opened: Ope
     client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is one for reading
 
     async with asyncio.timeout(HANG_S):
-        while not connection._pause:
+        while not connection.pause:
             client.writer.write(line)
             await asyncio.sleep(0)
-    assert not connection._edge._is_reading
+    assert not connection.edge._is_reading
     assert connection._backlog_bytes < BACKLOG_PAUSE_BYTES + (2 << 20)
     client.writer.write(b"end\n")
     client.writer.transport.resume_reading()  # type: ignore[attr-defined]

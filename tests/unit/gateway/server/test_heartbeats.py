@@ -184,6 +184,38 @@ def test_a_long_delay_that_is_cancelled_ends_without_a_call() -> None:
     assert called == ["kept"]
 
 
+def test_a_second_whose_looks_are_all_cancelled_leaves_no_timer() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called: list[str] = []
+    for delay_s in range(20, 1_000):
+        cancel = timers.call_later(delay_s, lambda: called.append("cancelled"))
+        cancel()
+        cancel()
+    assert loop.timer_count == 0
+
+    timers.call_later(30, lambda: called.append("kept"))
+    loop.pass_time(31)
+    assert called == ["kept"]
+
+
+def test_a_look_that_is_cancelled_while_those_of_its_second_are_called_is_not_called() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called: list[int] = []
+    cancels: list[Callable[[], object]] = []
+
+    def first_of_all(number: int) -> None:
+        called.append(number)
+        for cancel in cancels:
+            cancel()
+
+    cancels.extend(timers.call_later(30, partial(first_of_all, n)) for n in range(1_000))
+    loop.pass_time(31)
+
+    assert len(called) == 1
+
+
 def test_others_have_their_turn_between_the_looks_of_a_second() -> None:
     loop: Any = TimedLoop()
     timers = HeartbeatTimers(loop)

@@ -82,6 +82,9 @@ class Ports:
         for others in turns:
             others.settle(None)
 
+    def begun(self) -> None:
+        pass
+
     def send(self, frame: bytes) -> None:
         self.frames.append(bytes(frame))
 

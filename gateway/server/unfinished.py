@@ -1,0 +1,142 @@
+"""Bounds of what clients have begun and not ended: for how long, and how much before the login.
+
+A frame, a message or a call that is begun ends within a time, or its connection does. Connections
+that have not logged in hold a little each, and all of them together so much that a flood of them
+leaves the memory to the clients.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
+
+from gateway.server.front import Front
+from gateway.server.inbox import Inbox
+
+log = logging.getLogger(__name__)
+
+STRANGER_S: Final = 10.0
+CLIENT_S: Final = 60.0
+STRANGER_BYTES_MAX: Final = 64 * 1024
+STRANGERS_BYTES_MAX: Final = 64 * 1024 * 1024
+_LOOK_S: Final = 1.0
+
+Marks: TypeAlias = tuple[int, int]
+"""A number of the frame that is begun, and one of what the front tells: 0 if nothing is.
+
+Each changes when that thing ends.
+"""
+NOTHING: Final[Marks] = (0, 0)
+_Since: TypeAlias = tuple[tuple[int, float], tuple[int, float]]
+
+
+class Begun(Protocol):
+    """Connection, as this module sees it."""
+
+    front: Front
+    inbox: Inbox
+    is_stranger: bool
+    peer: str
+
+    def __hash__(self) -> int: ...
+
+    def begun_marks(self) -> Marks:
+        """Return the marks of what is begun; `NOTHING` too while it is the server that waits."""
+        ...
+
+    def time_is_up(self, step: str) -> None:
+        """End a client that took too long."""
+        ...
+
+    def abort(self) -> None:
+        """End the connection now."""
+        ...
+
+
+class Unfinished:
+    """The connections whose clients have begun something."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._since: dict[Begun, _Since] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, connection: Begun) -> None:
+        """Look at a connection now and then, until nothing is begun there."""
+        if connection in self._since:
+            return
+        now = self._loop.time()
+        first, second = connection.begun_marks()
+        self._since[connection] = ((first, now), (second, now))
+        if self._timer is None:
+            self._timer = self._loop.call_later(_LOOK_S, self._look)
+
+    def forget(self, connection: Begun) -> None:
+        """Look at a connection no more; fine if it is not watched."""
+        self._since.pop(connection, None)
+        if not self._since and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for connection, since in list(self._since.items()):
+            self._look_at(connection, since, now)
+        if self._since and self._timer is None:
+            self._timer = self._loop.call_later(_LOOK_S, self._look)
+
+    def _look_at(self, connection: Begun, before: _Since, now: float) -> None:
+        marks = connection.begun_marks()
+        first, second = (
+            then if then[0] == mark else (mark, now)
+            for then, mark in zip(before, marks, strict=True)
+        )
+        limit_s = STRANGER_S if connection.is_stranger else CLIENT_S
+        if any(mark and now - begun >= limit_s for mark, begun in (first, second)):
+            self._since.pop(connection, None)
+            connection.time_is_up("unfinished request")
+        elif marks == NOTHING:
+            self._since.pop(connection, None)
+        else:
+            self._since[connection] = (first, second)
+
+
+class StrangersInput:
+    """Bytes that connections hold of clients that have not logged in."""
+
+    def __init__(self, say: Callable[..., object], bytes_max: int = STRANGERS_BYTES_MAX) -> None:
+        """Begin with none; `say` writes a log line that a stranger could cause without end."""
+        self._say = say
+        self._bytes_max = bytes_max
+        self._held: dict[Begun, int] = {}
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """All bytes that are held."""
+        return self._total
+
+    def bound(self, connection: Begun, make_room: Callable[[], bool]) -> None:
+        """Note how much a connection holds now; end it, or others, if that is too much.
+
+        Args:
+            connection: Has not logged in.
+            make_room: Ends another such connection; False if there is none.
+        """
+        held = connection.inbox.kept_bytes() + connection.front.held_bytes()
+        if held > STRANGER_BYTES_MAX:
+            line = "too much before the login peer=%s bytes=%d limit=%d"
+            host = connection.peer.rpartition(":")[0]
+            self._say(log.warning, host, line, connection.peer, held, STRANGER_BYTES_MAX)
+            connection.abort()
+            return
+        self._total += held - self._held.pop(connection, 0)
+        if held:
+            self._held[connection] = held
+        while self._total > self._bytes_max and make_room():
+            pass
+
+    def forget(self, connection: Begun) -> None:
+        """Note that a connection has ended, or logged in."""
+        self._total -= self._held.pop(connection, 0)
