@@ -177,7 +177,8 @@ class BatchWriter(DataSourceArrowWriter):
         """Publish what is staged, and tell what was written.
 
         Rows that were not staged are in their streams since their tasks ended. A save without rows
-        is committed if it has a number, which counts as done then.
+        is committed if it has a number. That counts as done then, unless the series has no rows so
+        far: there is nothing yet that could be doubled.
 
         Raises:
             BadColumn: Rows of one producer were in two tasks.

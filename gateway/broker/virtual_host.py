@@ -1,5 +1,6 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -42,6 +43,7 @@ class VirtualHost:
         groups: Its groups of single active consumers.
         partitions_max: How many partitions a super stream may have.
         more_tables: Tables that fronts made, which go with it.
+        has_user: Returns whether there is a user; set by the owner of the virtual hosts.
     """
 
     name: str
@@ -51,6 +53,7 @@ class VirtualHost:
     groups: Groups = field(default_factory=Groups)
     partitions_max: int = PARTITIONS_MAX_DEFAULT
     more_tables: set[str] = field(default_factory=set)
+    has_user: Callable[[str], bool] = lambda _name: True
 
     @property
     def policies(self) -> Policies:
@@ -91,6 +94,15 @@ class VirtualHost:
     def partition_index(self, super_stream: str, stream: str) -> int:
         """Return which partition of a super stream a stream is for its groups, -1 if none."""
         return partition_index(self.exchanges.orders_of(super_stream, stream), stream)
+
+    async def drop_strangers(self) -> None:
+        """Drop stages and sinks of users that are not there; logs what the store does not take.
+
+        Done when a user was deleted. An opening does it too, since a crash may come between, and so
+        does a timer, since the store may have refused.
+        """
+        await self.commits.sinks.drop_strangers(self.has_user)
+        await self.commits.stages.drop_strangers(self.has_user)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""

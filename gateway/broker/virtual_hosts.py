@@ -84,6 +84,7 @@ class VirtualHosts:
         self._opened: dict[str, VirtualHost] = {}
         self._changing: Pending[None] | None = None
         ports.access.has_virtual_host = lambda name: self.find(name) is not None
+        ports.access.user_left = self._drop_strangers
 
     def find(self, name: str) -> VirtualHost | None:
         """Return a virtual host that can be entered, None if there is none."""
@@ -125,7 +126,13 @@ class VirtualHosts:
     async def _open(self, name: str) -> VirtualHost:
         opened = await self._ports.open_host(name)
         opened.streams.limits = partial(self._ports.access.virtual_host_limits, name)
+        opened.has_user = self._ports.access.has_user
+        await opened.drop_strangers()
         return opened
+
+    async def _drop_strangers(self) -> None:
+        for opened in list(self._opened.values()):
+            await opened.drop_strangers()
 
     async def create(
         self,

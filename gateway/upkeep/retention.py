@@ -33,6 +33,7 @@ async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: A
                 if virtual_host is not None:
                     await _look_at(virtual_host.streams, awaits)
                     await awaits(virtual_host.commits.look())
+                    await awaits(virtual_host.drop_strangers())
             except Exception:  # the edge of a round: the next ones must come all the same
                 log.exception("retention failed virtual_host=%s", name)
 

@@ -244,10 +244,11 @@ def test_commits_of_too_many_doubled_and_unknown_stages_are_refused(
     ],
 )
 def test_sinks_have_any_name_of_so_many_bytes(client: Connection, sink: str, code: int) -> None:
-    commit = p.CommitStages(sink, 3, ())
-    found, reason = told(client, "open_stage", p.OpenStage(sink, 3, "s"))
+    answer = client.ask(p.StageOpened, "open_stage", p.OpenStage(sink, 3, "s"))
+    assert (answer.code, told(client, "close_stage", p.CloseStage(answer.stage))[0]) == (code, code)
+    commit = p.CommitStages(sink, 3, (answer.stage,))
+    found, reason = told(client, "commit_stages", commit)
     assert found == code
-    assert told(client, "commit_stages", commit)[0] == code
     if code == ResponseCode.OK:
         state = client.ask(p.SinkStateReply, "sink_state", p.SinkState(sink))
         assert state.last_batch == 3

@@ -6,7 +6,8 @@ consumers that are open are judged again when the client renews its secret.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
 
 from gateway.broker.access.access_table import TABLE, AccessTable, Rows
 from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
@@ -19,6 +20,7 @@ from gateway.broker.access.model import (
 )
 from gateway.broker.connections import Connections
 from gateway.broker.locks import Locks
+from gateway.pending import Pending
 from store.api import SegmentStore
 
 
@@ -29,6 +31,7 @@ class Access:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
         has_virtual_host: Tells whether there is a virtual host; set by their owner.
         users_changed: Told after every change of a user; forgets what was learnt of passwords.
+        user_left: Drops what users that are not there have in virtual hosts; set by their owner.
     """
 
     def __init__(self, table: AccessTable, rows: Rows, connections: Connections) -> None:
@@ -41,6 +44,7 @@ class Access:
         self.is_fresh = rows.is_fresh
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
         self.users_changed: Callable[[], object] = lambda: None
+        self.user_left: Callable[[], Coroutine[Pending[Any], None, None]] = _nothing
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
@@ -60,6 +64,10 @@ class Access:
     def user(self, name: str) -> User | None:
         """Return a user, None if there is none of that name."""
         return self._users.get(name)
+
+    def has_user(self, name: str) -> bool:
+        """Return whether there is a user."""
+        return name in self._users
 
     def permissions(self) -> list[Permission]:
         """All permissions, by user and virtual host."""
@@ -149,7 +157,11 @@ class Access:
         self.users_changed()
 
     async def delete_user(self, name: str) -> None:
-        """Delete a user with its permissions, and end its connections. Raises NoSuchUser."""
+        """Delete a user with its permissions, and end its connections. Raises NoSuchUser.
+
+        What it has in virtual hosts goes before another of its name can be made. If a crash comes
+        between, it goes at the next start.
+        """
         async with self._lock.hold(TABLE):
             if name not in self._users:
                 raise NoSuchUser(name)
@@ -158,10 +170,11 @@ class Access:
             del self._users[name]
             for key in theirs:
                 del self._permissions[key]
-        self.users_changed()
-        for connection in self._connections.of(user=name):
-            connection.lose_access()
-            connection.end("its user was deleted")
+            self.users_changed()
+            for connection in self._connections.of(user=name):
+                connection.lose_access()
+                connection.end("its user was deleted")
+            await self.user_left()
 
     async def put_permission(self, permission: Permission) -> None:
         """Say what a user may do in a virtual host.
@@ -243,6 +256,10 @@ class Access:
             for key in theirs:
                 del self._permissions[key]
             self._limits.pop(name, None)
+
+
+async def _nothing() -> None:
+    """Stand in until there are virtual hosts."""
 
 
 async def open_access(store: SegmentStore, connections: Connections) -> Access:

@@ -6,7 +6,6 @@ stream, which is the number of the last commit there, says which have entered.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
 
 from gateway.broker.commits.batch import Batch
 from gateway.broker.commits.draft import ChunkPart, Draft, StagesPart
@@ -15,7 +14,7 @@ from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.limits import CHUNKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_number
-from gateway.broker.commits.sinks import Nameless, Sinks
+from gateway.broker.commits.sinks import RECORD, Nameless, Sinks
 from gateway.broker.commits.sources import READ_BYTES
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages, require_sink
@@ -29,8 +28,6 @@ from gateway.broker.locks import Locks
 from gateway.broker.stream import Stream
 from store.api import NOT_EXISTS, TABLE_BATCH_BYTES_MAX, TableEntry
 from store.errors import DiskFull, KeyVersionMismatch, StoreError
-
-_RECORD: Final = "record"
 
 CheckTarget = Callable[[str], object]
 """Checks the right to write to a stream; raises what forbids it."""
@@ -46,10 +43,10 @@ class Commits:
     def __init__(self, ports: CommitsPorts) -> None:
         self.ports = ports
         self.stages = Stages(ports)
-        self.sinks = Sinks(ports)
+        self._locks = Locks()
+        self.sinks = Sinks(ports, self._locks)
         self._nameless = Nameless()
         self._finishing = Finishing(ports, self.stages)
-        self._locks = Locks()
         self._last_number = 0
         self._last_version = NOT_EXISTS
         self._is_closed = False
@@ -73,6 +70,9 @@ class Commits:
     ) -> Committed:
         """Publish stages in their streams, all or none, unless the batch was committed before.
 
+        A batch without stages takes no right, so it only moves on a sink that the user has. Else
+        nothing is written down, and the number is 0: nothing was published that could be repeated.
+
         Args:
             user: The owner of the stages and the sink.
             sink: The sink; empty: for as long as the server runs, stages tell of a repetition.
@@ -95,13 +95,13 @@ class Commits:
             if done is None:
                 stages = self.stages.for_commit(user, sink, batch, numbers)
                 await self._ready(self._targets(stages), check)
-                async with self._locks.hold(_RECORD):
-                    draft = self._drafted(user, sink, batch, numbers)
-                    under_way = await self._record(draft, check)
+                async with self._locks.hold(RECORD):
+                    if numbers or sink in self.sinks:
+                        draft = self._drafted(user, sink, batch, numbers)
+                        under_way = await self._record(draft, check)
         if done is not None:
             return await self._repeat(user, done, numbers)
-        assert under_way is not None
-        committed = await under_way.answer(is_repeat=False)
+        committed = Committed(0) if under_way is None else await under_way.answer(is_repeat=False)
         if sink:  # attempts of tasks that failed, or were too late
             await self.stages.discard(self.stages.of_sink(user, sink, batch))
         return committed
@@ -136,7 +136,7 @@ class Commits:
             records=records.records,
             size_bytes=sum(part.size for part in parts),
         )
-        async with self._locks.hold(_RECORD):
+        async with self._locks.hold(RECORD):
             under_way = await self._record(draft, check)
         return await under_way.answer(is_repeat=False)
 

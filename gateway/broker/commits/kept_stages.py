@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -45,6 +45,12 @@ class KeptStages:
         """Return a stage; None if there is none."""
         return self._stages.get(number)
 
+    def of_user(self, user: str) -> list[Stage]:
+        """Return a user's stages in no commit."""
+        if user not in self._counts:
+            return []
+        return [stage for stage in self if stage.user == user and not stage.commit]
+
     def bytes_of(self, user: str) -> int:
         """Return the bytes that a user has staged here."""
         return sum(stage.size_bytes for stage in self._stages.values() if stage.user == user)
@@ -73,11 +79,7 @@ class KeptStages:
     def of_sink(self, user: str, sink: str, batch: int) -> list[Stage]:
         """Return a user's stages in no commit, for a batch of a sink or an earlier one."""
         return [
-            stage
-            for stage in self
-            if (stage.user, stage.sink) == (user, sink)
-            and stage.batch <= batch
-            and not stage.commit
+            stage for stage in self.of_user(user) if stage.sink == sink and stage.batch <= batch
         ]
 
     def restore(self, number: int, row: StageRow) -> None:
@@ -162,6 +164,19 @@ class KeptStages:
                 sum(stage.size_bytes for stage in expired),
             )
         await self.discard(expired)
+
+    async def drop_strangers(self, has_user: Callable[[str], bool]) -> None:
+        """Drop stages of users that are not there, unless they are in a commit."""
+        strangers = [user for user in self._counts if not has_user(user)]
+        gone = [stage for user in strangers for stage in self.of_user(user)]
+        if gone:
+            log.info(
+                "stages of deleted users dropped virtual_host=%s stages=%d bytes=%d",
+                self._ports.virtual_host,
+                len(gone),
+                sum(stage.size_bytes for stage in gone),
+            )
+        await self.discard(gone)
 
     def _let_go(self, stage: Stage) -> None:
         """Hold a stage's chunks in memory no more."""

@@ -30,6 +30,8 @@ LAST_STAGES_MAX: Final = 100_000
 """Stages of commits without a sink that are remembered, 10 commits of the largest size."""
 SINKS_MAX: Final = 100_000
 """Sinks of a virtual host that have a row."""
+USER_SINKS_MAX: Final = 1_000
+"""Those of one user: no user takes the room of all others."""
 SINK_BYTES_MAX: Final = 1_024
 """The longest name of a sink."""
 

@@ -4,20 +4,26 @@ Commits without a sink are known by their stages for a while, as long as the ser
 """
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from gateway.broker.commits.limits import LAST_STAGES_MAX, SINKS_MAX
+from gateway.broker.commits.limits import LAST_STAGES_MAX, SINKS_MAX, USER_SINKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import SinkRow, sink_key
 from gateway.broker.commits.stage import Stage
 from gateway.broker.errors import AccessRefused, PreconditionFailed
+from gateway.broker.locks import Locks
 from store.api import NOT_EXISTS, TableEntry
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
+RECORD: Final = "record"
+"""The lock of what each commit changes: the last number, and sinks."""
+
 _MS: Final = 1_000
+_AT_ONCE: Final = 1_000
+"""Rows that are removed at once: their keys have 1 MiB at most."""
 
 
 class Nameless:
@@ -42,12 +48,21 @@ class Nameless:
 class Sinks:
     """Rows of sinks, with their versions."""
 
-    def __init__(self, ports: CommitsPorts) -> None:
+    def __init__(self, ports: CommitsPorts, locks: Locks) -> None:
+        """`locks` are those of the commits; under `RECORD` of them nothing is committed."""
         self._ports = ports
+        self._locks = locks
         self._rows: dict[str, tuple[SinkRow, int]] = {}
+        self._by_user: dict[str, set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __contains__(self, sink: str) -> bool:
+        return sink in self._rows
+
+    def __iter__(self) -> Iterator[tuple[str, SinkRow]]:
+        return iter([(sink, row) for sink, (row, _) in self._rows.items()])
 
     def of(self, user: str, sink: str) -> SinkRow | None:
         """Return a sink's last batch; None if it has committed none.
@@ -59,39 +74,95 @@ class Sinks:
             return None
         row = self._rows[sink][0]
         if row.user != user:
-            raise AccessRefused(f"sink {sink!r} is of another user")
+            raise AccessRefused(
+                f"sink {sink!r} is of user {row.user!r}: take another name, or have an "
+                "administrator free this one by `hutch ctl forget_sink`"
+            )
         return row
 
     def entry(self, sink: str, row: SinkRow) -> TableEntry:
         """Return the row of a commit, conditional on the row before it.
 
         Raises:
-            PreconditionFailed: It is new, and there are too many.
+            PreconditionFailed: It is new, and there are too many. An old one never goes to make
+                room: its batch might be repeated.
         """
-        version = self._rows[sink][1] if sink in self._rows else NOT_EXISTS
-        if version == NOT_EXISTS and len(self) >= SINKS_MAX:
-            raise PreconditionFailed(f"sink {sink!r}: the virtual host has {SINKS_MAX} sinks")
-        return TableEntry(sink_key(sink), row.pack(), version)
+        if sink in self._rows:
+            return TableEntry(sink_key(sink), row.pack(), self._rows[sink][1])
+        full = ""
+        if len(self._by_user.get(row.user, ())) >= USER_SINKS_MAX:
+            full = f"user {row.user!r} has {USER_SINKS_MAX} sinks in"
+        elif len(self) >= SINKS_MAX:
+            full = f"there are {SINKS_MAX} sinks in"
+        if full:
+            raise PreconditionFailed(
+                f"sink {sink!r} is new, and {full} virtual host {self._ports.virtual_host!r}: "
+                "`hutch ctl list_sinks` shows them, `hutch ctl forget_sink` makes room"
+            )
+        return TableEntry(sink_key(sink), row.pack(), NOT_EXISTS)
 
     def put(self, sink: str, row: SinkRow, version: int) -> None:
         """Note a row that is stored."""
         self._rows[sink] = row, version
+        self._by_user.setdefault(row.user, set()).add(sink)
 
     async def look(self, under_way: Collection[int]) -> None:
         """Forget sinks that have committed nothing for long; `under_way` has unfinished commits."""
         age_ms = self._ports.usage.limits.sink_expiry_s * _MS
         before_ms = self._ports.now_for_age_ms(age_ms) - age_ms
-        old = [
-            (sink, version)
-            for sink, (row, version) in self._rows.items()
-            if row.at_ms < before_ms and row.number not in under_way
-        ]
-        for sink, version in old:
-            try:
-                await self._ports.remove([sink_key(sink)])
-            except StoreError as error:
-                log.warning("sink not forgotten sink=%r error=%s", sink, error)
-                return
-            if self._rows[sink][1] == version:
-                del self._rows[sink]
-                log.info("sink forgotten virtual_host=%s sink=%r", self._ports.virtual_host, sink)
+        async with self._locks.hold(RECORD):
+            await self._try_to_remove(
+                sink for sink, row in self if row.at_ms < before_ms and row.number not in under_way
+            )
+
+    async def drop_strangers(self, has_user: Callable[[str], bool]) -> None:
+        """Forget the sinks of users that are not there; what stays is logged."""
+        async with self._locks.hold(RECORD):
+            gone = [theirs for user, theirs in self._by_user.items() if not has_user(user)]
+            await self._try_to_remove(sink for theirs in gone for sink in theirs)
+
+    async def forget(self, sink: str) -> bool:
+        """Forget a sink, so that its name is free; return whether there was one.
+
+        Raises:
+            StoreError: It is there still.
+        """
+        async with self._locks.hold(RECORD):
+            is_there = sink in self
+            if is_there:
+                await self._remove([sink])
+        return is_there
+
+    async def _try_to_remove(self, sinks: Iterable[str]) -> None:
+        left = list(sinks)
+        try:
+            await self._remove(left)
+        except StoreError as error:
+            log.warning(
+                "sinks not forgotten, tried again later virtual_host=%s sinks=%d error=%s",
+                self._ports.virtual_host,
+                len(left),
+                error,
+            )
+
+    async def _remove(self, sinks: Sequence[str]) -> None:
+        """Remove sinks, some at a time; the caller has the lock. Raises StoreError."""
+        for begin in range(0, len(sinks), _AT_ONCE):
+            some = sinks[begin : begin + _AT_ONCE]
+            await self._ports.remove([sink_key(sink) for sink in some])
+            for sink in some:
+                self._drop(sink)
+
+    def _drop(self, sink: str) -> None:
+        row, _ = self._rows.pop(sink)
+        theirs = self._by_user[row.user]
+        theirs.remove(sink)
+        if not theirs:
+            del self._by_user[row.user]
+        log.info(
+            "sink forgotten virtual_host=%s sink=%r user=%r batch=%d",
+            self._ports.virtual_host,
+            sink,
+            row.user,
+            row.batch,
+        )

@@ -2,9 +2,10 @@
 
 import re
 import time
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from gateway.management.ctl.clients import tracked
 from gateway.management.ctl.grammar import (
@@ -55,6 +56,11 @@ def milliseconds(text: str) -> int:
     if moment.tzinfo is None:
         raise WrongUse(f"{text!r} does not say its time zone: Z, or +01:00")
     return int(moment.timestamp() * 1_000)
+
+
+def shown_time(at_ms: int) -> str:
+    """Undo `milliseconds`, to the second."""
+    return f"{datetime.fromtimestamp(at_ms // 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @command(ANY_HOST, shown=listed("virtual_host", "name", "message_bytes", "segments", "arguments"))
@@ -160,4 +166,31 @@ def list_stages() -> None:
     The sink is the id of a streaming query, or the name of a series of saves; a save without one
     counts alone. The stages of a user have at most pipeline.staged_bytes_max bytes together. Those
     that are used no more are removed after pipeline.stage_expiry_s.
+    """
+
+
+_SINKS: Final = listed("virtual_host", "name", "user", "last_batch", "last_use")
+
+
+def _with_last_use(rows: Sequence[Mapping[str, Any]]) -> str:
+    return _SINKS([{**row, "last_use": shown_time(row["used_ms"])} for row in rows])
+
+
+@command(ANY_HOST, shown=_with_last_use)
+def list_sinks() -> None:
+    """List the sinks: names under which pipelines commit each batch once.
+
+    A sink is the id of a streaming query, or the name of a series of saves (txnAppId). It belongs
+    to the user that committed to it first, and to no other. The server remembers the last batch for
+    pipeline.sink_expiry_s after its commit. A user has at most 1,000 sinks in a virtual host.
+    """
+
+
+@command(HOST, named("sink"), uses=("orders-by-day", "-p orders orders-by-day"))
+def forget_sink() -> None:
+    """Forget the last batch of a sink, so that its name is free.
+
+    The server does not know any more which batch was committed last: a job that goes on under this
+    name may write its last batch again. Forget sinks of jobs that have ended for good, and names
+    that the wrong user has taken. Any user may commit under the name then.
     """

@@ -140,7 +140,11 @@ def set_user_limits() -> None:
 
 @command(_USER, uses=("app",))
 def delete_user() -> None:
-    """Delete a user; its connections end."""
+    """Delete a user; its connections end.
+
+    What it has staged goes, and so do its sinks (list_sinks). Stages of a commit under way go when
+    they are in their streams.
+    """
 
 
 @command(ANY_HOST, _ONE_USER, shown=listed(*PERMISSIONS.names()))

@@ -8,7 +8,7 @@ from gateway.broker.access.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.access.model import Permission
+from gateway.broker.access.model import Permission, User
 from gateway.broker.errors import InternalError, PreconditionFailed
 from gateway.broker.virtual_host import VirtualHost
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
@@ -61,6 +61,22 @@ def test_each_has_streams_of_its_own(broker: Broker) -> None:
 
     assert broker.streams.names() == ["s"]
     assert other.streams.names() == []
+
+
+def test_what_a_deleted_user_has_goes_in_each(broker: Broker) -> None:
+    other, run = create(broker, "v"), broker.store_rig.run
+    run(broker.access.put_user(User("app", None)))
+    for host in (broker.virtual_host, other):
+        run(host.streams.create("s", {}))
+        number = host.commits.stages.open("app", "q", 0, "s").number
+        run(host.commits.stages.close("app", number))
+        run(host.commits.commit("app", "q", 0, [number], lambda _: None))
+        host.commits.stages.open("app", "q", 1, "s")
+
+    run(broker.access.delete_user("app"))
+
+    for host in (broker.virtual_host, other):
+        assert (len(host.commits.sinks), len(host.commits.stages)) == (0, 0)
 
 
 def test_nothing_of_a_deleted_one_is_left(broker: Broker) -> None:

@@ -12,7 +12,7 @@ from gateway.broker.access.errors import (
 )
 from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.pending import start
+from gateway.pending import Pending, start
 from store.errors import StoreError
 from tests.unit.gateway.broker.access.access_rig import AccessRig
 
@@ -266,6 +266,28 @@ def test_changes_go_one_after_the_other(begun: AccessRig) -> None:
     with pytest.raises(NoSuchUser):
         too_late.result()
     assert begun.open().permissions() == []
+
+
+def test_what_a_deleted_user_has_goes_before_another_is_made(begun: AccessRig) -> None:
+    client, seen, going = begun.connect("app"), [], Pending[None]()
+
+    async def drop() -> None:
+        seen.append((begun.access.has_user("app"), list(client.events)))
+        await going
+
+    begun.access.user_left = drop
+    deletion = start(begun.access.delete_user("app"))
+    again = start(begun.access.put_user(APP))
+    begun.loop.run_until(lambda: bool(seen))
+    assert begun.open().users() == [OTHER]
+    assert not deletion.is_settled
+    assert not again.is_settled
+
+    going.settle(None)
+    begun.loop.run_until(lambda: deletion.is_settled and again.is_settled)
+
+    assert seen == [(False, ["access lost", "ended: its user was deleted"])]
+    assert begun.access.has_user("app")
 
 
 def test_every_change_of_users_is_told(begun: AccessRig) -> None:

@@ -141,6 +141,22 @@ def test_wrong_use_has_code_2_and_asks_nobody(
     assert not server.asked
 
 
+def test_sinks_are_listed_with_the_time_of_their_last_use(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = [
+        {"virtual_host": "/", "name": "q\n", "user": "app", "last_batch": 7, "used_ms": 86_400_999}
+    ]
+
+    cli.main(["ctl", "list_sinks", "-p", "/"])
+
+    assert capsys.readouterr().out == (
+        "virtual host  name   user  last batch  last use\n"
+        "/             q\\x0a  app   7           1970-01-02T00:00:00Z\n"
+    )
+    assert server.asked == [(Path("data"), "list_sinks", {"virtual_host": "/"})]
+
+
 def test_the_arguments_of_a_stream_may_be_written_as_those_of_a_queue(server: Server) -> None:
     cli.main(["ctl", "add_stream", "s", "-a", "x-max-age=1h", "-a", "max-length-bytes=5"])
 

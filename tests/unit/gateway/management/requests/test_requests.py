@@ -217,6 +217,32 @@ def test_stages_are_listed_with_their_state(rig: Rig) -> None:
     assert rig.ask("list_stages") == [first, second]
 
 
+def test_sinks_are_listed_and_forgotten(rig: Rig) -> None:
+    rig.ask("add_stream", {"name": "s"})
+    run, commits = rig.broker.store_rig.run, rig.broker.virtual_host.commits
+    for sink in ("q", "\udcff"):
+        number = commits.stages.open("guest", sink, 3, "s").number
+        run(commits.stages.close("guest", number))
+        run(commits.commit("guest", sink, 3, [number], lambda _: None))
+
+    listed = rig.ask("list_sinks", {"virtual_host": "/"})
+
+    first = {
+        "virtual_host": "/",
+        "name": "q",
+        "user": "guest",
+        "last_batch": 3,
+        "used_ms": rig.broker.now_ms,
+    }
+    assert listed == [first, first | {"name": "\udcff"}]
+    assert rig.ask("forget_sink", {"name": "\udcff"}) is None
+    assert rig.ask("list_sinks") == [first]
+    with pytest.raises(NotFound, match="there is no sink 'other'"):
+        rig.ask("forget_sink", {"name": "other"})
+    with pytest.raises(NotFound, match="there is no virtual host 'v'"):
+        rig.ask("forget_sink", {"virtual_host": "v", "name": "q"})
+
+
 def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "s", "arguments": {"max-age": "7D"}})
 

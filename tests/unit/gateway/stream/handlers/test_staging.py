@@ -60,7 +60,9 @@ def test_the_state_of_a_sink_is_its_last_batch(client: LinkRig) -> None:
     asked = p.SinkState("q")
     assert client.ask(p.SinkStateReply, "sink_state", asked) == p.SinkStateReply(OK, None, -1, 0)
 
-    client.ask(p.StagesCommitted, "commit_stages", p.CommitStages("q", 7, ()))
+    stage = _open(client, batch=7)
+    client.tell("close_stage", p.CloseStage(stage))
+    client.ask(p.StagesCommitted, "commit_stages", p.CommitStages("q", 7, (stage,)))
 
     assert client.ask(p.SinkStateReply, "sink_state", asked) == p.SinkStateReply(OK, None, 7, 1)
 
