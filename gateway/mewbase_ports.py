@@ -110,7 +110,7 @@ class MewbasePorts:
         opening = open_binders(
             backend.served.store,
             virtual_host,
-            self._settings.mewbase.binder_names,
+            self._settings.mewbase,
             self._projections,
             self._functions,
             wait=self._wait,

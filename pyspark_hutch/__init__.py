@@ -5,6 +5,7 @@ from it. So this module loads nothing until a name is asked for, and cannot fail
 
     DefaultSource     the format itself
     lag               number of rows that a streaming query is behind, by stream
+    left_out          number of offsets that a batch has passed without a row of them
     OffsetListener    stores the position of `consumerName` after a query's last batch too
 """
 
@@ -15,9 +16,10 @@ _MODULES = {
     "DefaultSource": "pyspark_hutch.datasource",
     "OffsetListener": "pyspark_hutch.listening",
     "lag": "pyspark_hutch.progress",
+    "left_out": "pyspark_hutch.progress",
 }
 
-__all__ = ["DefaultSource", "OffsetListener", "lag"]
+__all__ = ["DefaultSource", "OffsetListener", "lag", "left_out"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # the protocol of modules

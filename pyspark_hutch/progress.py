@@ -1,4 +1,4 @@
-"""Tells how far behind a streaming query is, from the progress that Spark reports."""
+"""The lag of a streaming query and the offsets that gave it no row, from the progress of Spark."""
 
 import json
 from collections.abc import Mapping
@@ -26,6 +26,28 @@ def lag(progress: object) -> dict[str, int]:
         for stream, offset in latest.items():
             found[stream] = found.get(stream, 0) + max(0, offset - ends.get(stream, 0))
     return found
+
+
+def left_out(progress: object) -> int:
+    """Return how many offsets a batch has passed without a row of them.
+
+    They are the offsets of sub-batches that `badSubBatches=skip` leaves out; of each one that is
+    `raw` all but the first; and what `failOnDataLoss=false` and `filterValues` pass over. On
+    RabbitMQ the broker's own records are among them. Spark counts a row at each reading: a query
+    that reads its batch twice has fewer left out here, or none.
+
+    Args:
+        progress: As for `lag`.
+    """
+    if isinstance(progress, str):
+        progress = json.loads(progress)
+    count = 0
+    for source in _field(progress, "sources") or ():
+        starts, ends = (_offsets(_field(source, name)) for name in ("startOffset", "endOffset"))
+        if starts:  # the first batch only notes where the query begins
+            passed = sum(max(0, end - starts.get(stream, 0)) for stream, end in ends.items())
+            count += max(0, passed - int(_field(source, "numInputRows")))
+    return count
 
 
 def _field(holder: object, name: str) -> Any:  # noqa: ANN401  # what JSON holds

@@ -39,6 +39,7 @@ class SplitTask:
             decoding.body_format,
             self._variant,
             app_types(decoding, self._columns),
+            decoding.bad_sub_batches,
         )
         connection = self.settings.connection
         cluster = Cluster(connection, task_name(connection), retries_first=True)

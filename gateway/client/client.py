@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Final, Self
 
+from ..log.sub_batches import Decompress
 from ..stream.wire import messages as m
 from ..stream.wire.codes import ResponseCode
 from ..stream.wire.offsets import NEXT, OffsetSpec, OffsetType
 from .connection import IDS, Confirmed, Connection, Delivery
-from .entries import Decompress
 from .errors import BadAnswer, ClientError, refusal
 from .login import PORT, Address, Endpoint, Login
 from .publisher import Publisher

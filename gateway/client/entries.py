@@ -7,15 +7,13 @@ Source: RabbitMQ stream protocol, Deliver; RabbitMQ osiris, the log's header com
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..log.chunk import HEADER_BYTES, crc32, unpack_header
-from ..log.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch, entries_in
+from ..log.entries import Codec, SubBatch, entries_in
+from ..log.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
 from .errors import BadAnswer, ClientError
-
-Decompress = Callable[[bytes, int], bytes]
-"""Gives the raw bytes of a body, which must be as many as the second argument says."""
 
 _KIND: Final = 1
 _GZIP_WINDOW: Final = 31
@@ -32,7 +30,8 @@ def records_of(
 
     Raises:
         BadAnswer: The chunk is damaged.
-        ClientError: A sub-batch is compressed by a codec that is not among `codecs`.
+        ClientError: A sub-batch is compressed by a codec that is not among `codecs`, or does not
+            hold what its publisher said.
     """
     if len(chunk) < HEADER_BYTES:
         raise BadAnswer(f"a chunk of {len(chunk)} bytes is cut short")
@@ -42,50 +41,39 @@ def records_of(
         raise BadAnswer(f"the chunk at offset {header.chunk_id} is damaged")
     if chunk[_KIND]:
         return
-    found = _entries(chunk, HEADER_BYTES, end, _CODECS_HERE | dict(codecs or {}))
-    yield from enumerate(found, header.chunk_id)
-
-
-def _entries(
-    data: bytes, position: int, end: int, codecs: Mapping[int, Decompress] | None
-) -> Iterator[bytes]:
-    """Yield the records between two positions; without codecs there may be no sub-batch."""
-    for start, stop, sub_batch in entries_in(data, position, end):
-        position = stop
-        if stop > end:
+    offset, position = header.chunk_id, HEADER_BYTES
+    for start, position, sub_batch in entries_in(chunk, HEADER_BYTES, end):
+        if position > end:
             break
-        if sub_batch is None:
-            yield data[start:stop]
-        elif codecs is None:
-            raise BadAnswer("a sub-batch lies in another one")
-        else:
-            yield from _opened(data[start:stop], sub_batch, codecs)
+        records = [chunk[start:position]]
+        if sub_batch is not None:
+            records = _opened(chunk, sub_batch, _CODECS_HERE | dict(codecs or {}), offset)
+        yield from enumerate(records, offset)
+        offset += len(records)
     if position != end:
         raise BadAnswer("an entry of a chunk is cut short")
 
 
-def _opened(body: bytes, head: SubBatch, codecs: Mapping[int, Decompress]) -> list[bytes]:
-    """Return the records of a sub-batch; one that is not compressed has the size that it has."""
-    raw = body if head.codec == Codec.NONE else _decompressed(body, head, codecs)
-    records = list(_entries(raw, 0, len(raw), None))
-    if len(records) != head.records:
-        raise BadAnswer(f"a sub-batch of {head.records} records has {len(records)}")
-    return records
-
-
-def _decompressed(body: bytes, head: SubBatch, codecs: Mapping[int, Decompress]) -> bytes:
-    codec, size = head.codec, head.uncompressed_bytes
-    if codec not in codecs:
+def _opened(
+    chunk: bytes, head: SubBatch, codecs: Mapping[int, Decompress], offset: int
+) -> list[bytes]:
+    """Return the records of the sub-batch whose first record has this offset."""
+    codec = head.codec
+    if codec <= Codec.ZSTD and codec not in codecs:
         raise ClientError(f"a sub-batch is compressed by codec {codec}, which is not known here")
-    if size > UNCOMPRESSED_BYTES_MAX:
-        raise BadAnswer(f"a sub-batch announces {size} bytes, more than {UNCOMPRESSED_BYTES_MAX}")
+    records: list[bytes] = []
+    position = 0
     try:
-        raw = codecs[codec](body, size)
-    except (ValueError, OSError, zlib.error):
-        raw = b""
-    if len(raw) != size:
-        raise BadAnswer(f"a sub-batch is not {size} bytes compressed by codec {codec}")
-    return raw
+        raw = uncompressed(chunk, head, codecs)
+        for start, stop, inner in entries_in(raw, 0, len(raw)):
+            if inner is not None or stop > len(raw):
+                break
+            records.append(raw[start:stop])
+            position = stop
+        require_records(head, len(raw), len(records), position)
+    except BadSubBatch as error:
+        raise ClientError(f"at offset {offset} {error}") from None
+    return records
 
 
 def gunzip(body: bytes, raw_bytes: int) -> bytes:
@@ -109,4 +97,7 @@ def gunzip(body: bytes, raw_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-_CODECS_HERE: Final[dict[int, Decompress]] = {Codec.GZIP: gunzip}
+_CODECS_HERE: Final[dict[int, Decompress]] = {
+    Codec.NONE: lambda body, _: body,
+    Codec.GZIP: gunzip,
+}

@@ -5,8 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Self
 
+from ..log.sub_batches import Decompress
 from .connection import Connection
-from .entries import Decompress, records_of
+from .entries import records_of
 from .errors import ClientError, refusal
 
 

@@ -84,6 +84,8 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     several = f"the server, or several with commas between them (default: {ENDPOINTS})"
     add("--endpoints", metavar="HOST:PORT", default=ENDPOINTS, help=several)
     add("--super-stream", action="store_true", help="what is read is a super stream")
+    fates = ("fail", "skip", "raw")
+    add("--bad-sub-batches", choices=fates, metavar="|".join(fates), help=texts.BAD_SUB_BATCHES)
     _add_pairs(group, "--option", texts.OPTION)
 
 

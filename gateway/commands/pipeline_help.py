@@ -145,6 +145,10 @@ MASTER: Final = (
 )
 PY_FILES: Final = "ship to the workers, as the archive that `hutch pipeline zip` writes"
 OPTION: Final = "an option of the data source, as startingOffsets=latest or passwordFile=FILE"
+BAD_SUB_BATCHES: Final = (
+    "what becomes of sub-batches that a publisher filled with something else than they say: end "
+    "the job (default), leave their rows out, or give one row with the bytes as they were sent"
+)
 TO_OPTION: Final = "an option of the write, as createStream=true or compression=gzip"
 READ_OPTION: Final = "an option of Spark's for reading the files, as sep=; for CSV"
 CONTINUOUS: Final = "go on until Ctrl-C (default: end when all rows that there were are done)"

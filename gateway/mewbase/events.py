@@ -7,8 +7,10 @@ from typing import Final
 
 from gateway.log.amqp.message import Body, message_of
 from gateway.log.amqp.writing import NULL, listed, section, sized, symbol
+from gateway.log.records.reading import Record, Unreadable
 from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.mewbase.wire.writing import wrapped
+from gateway.settings.mewbase import BadSubBatches
 
 CONTENT_TYPE: Final = "application/bson"
 _PROPERTIES, _DATA = 0x73, 0x75
@@ -40,6 +42,22 @@ def event_of(record: bytes) -> bytes:
             return record[start:]
     body = _body_of(record)
     return body if is_document(body, 0, len(body)) else wrapped(body)
+
+
+class NoEvents(Exception):
+    """A sub-batch whose events nothing can stand for, since `mewbase.bad_sub_batches` is fail."""
+
+
+def records_instead(bad: Unreadable, fate: BadSubBatches) -> list[Record]:
+    """Return the records that stand for those of a sub-batch. Raises NoEvents."""
+    if fate is BadSubBatches.FAIL:
+        raise NoEvents(
+            f"at position {bad.offset} {bad.reason}; set mewbase.bad_sub_batches to skip or raw to "
+            "go on behind it"
+        )
+    if fate is BadSubBatches.SKIP or bad.body is None:
+        return []
+    return [(bad.offset, bad.timestamp_ms, record_of(wrapped(bad.body)))]
 
 
 def _body_of(record: bytes) -> bytes:

@@ -11,12 +11,13 @@ from gateway.broker.stream import Stream
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.durable import Durable
-from gateway.mewbase.events import event_of
+from gateway.mewbase.events import NoEvents, event_of, records_instead
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import received
 from gateway.pending import run
 from gateway.server.front import Piece, Ports, Source
+from gateway.settings.mewbase import BadSubBatches
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +36,14 @@ class Wanted:
         since_ms: Events that were stored before this time are left out; in milliseconds since 1970.
         matcher: Events that it does not match are left out. None takes them all.
         durable: Keeps the place. None for a subscription that ends with its connection.
+        bad_sub_batches: What comes in the place of a sub-batch that cannot be opened.
     """
 
     position: int
     since_ms: int = 0
     matcher: Matcher | None = None
     durable: Durable | None = None
+    bad_sub_batches: BadSubBatches = BadSubBatches.SKIP
 
 
 class Subscription(Source):
@@ -141,10 +144,10 @@ class Subscription(Source):
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""
         frames: list[bytes] = []
         size, time_slice, wanted = 0, Slice(), self._wanted
-        while size < _PIECE_BYTES and not self._window.is_full and self._has_record():
+        while size < _PIECE_BYTES and not self._window.is_full and self._has_record(frames):
             position, timestamp_ms, record = self._records[self._place]
             self._place += 1
-            self._next_position = position + 1
+            self._next_position = max(self._next_position, position + 1)
             event = event_of(record)
             is_matched = wanted.matcher is None or wanted.matcher.matches(event)
             if timestamp_ms >= wanted.since_ms and is_matched:
@@ -161,8 +164,11 @@ class Subscription(Source):
             self._keep_place()  # behind what it does not want: no acknowledgement may ever come
         return frames
 
-    def _has_record(self) -> bool:
-        """Tell whether there is a record at the place, after reading on if need be."""
+    def _has_record(self, frames: list[bytes]) -> bool:
+        """Return whether there is a record at the place, after reading on if need be.
+
+        `frames` are sent before anything that ends the subscription is told.
+        """
         while self._place >= len(self._records):
             self._records, self._place = [], 0
             if self._reader is None:
@@ -173,12 +179,29 @@ class Subscription(Source):
                     self._failed()
                 return False
             if isinstance(found, Unreadable):
-                line = "events cannot be delivered channel=%s from=%d to=%d reason=%s"
-                name, behind = self.stream.name, found.next_offset
-                log.warning(line, name, found.offset, behind - 1, found.reason)
-                self._next_position = behind
+                if self._stays_at_bad and frames:
+                    return False
+                if not self._stand_in(found):
+                    return False
             else:
                 self._records = found
+        return True
+
+    @property
+    def _stays_at_bad(self) -> bool:
+        return self._wanted.bad_sub_batches is BadSubBatches.FAIL
+
+    def _stand_in(self, bad: Unreadable) -> bool:
+        """Take what stands for the events of a sub-batch; False if that ends the subscription."""
+        fate, behind = self._wanted.bad_sub_batches, bad.next_offset
+        line = "events cannot be delivered channel=%s from=%d to=%d reason=%s bad_sub_batches=%s"
+        log.warning(line, self.stream.name, bad.offset, behind - 1, bad.reason, fate.value)
+        try:
+            self._records = records_instead(bad, fate)
+        except NoEvents:
+            self._failed()
+            return False
+        self._next_position = behind
         return True
 
     # The reader
@@ -187,7 +210,10 @@ class Subscription(Source):
         """Have a reader found for the next position."""
         if not self._is_opening:
             self._is_opening = True
-            run(reader_from(self._log, self._next_position, self.wake), self._opened)
+            opening = reader_from(
+                self._log, self._next_position, self.wake, stays_at_bad=self._stays_at_bad
+            )
+            run(opening, self._opened)
 
     def _opened(self, outcome: RecordReader | BaseException) -> None:
         self._is_opening = False

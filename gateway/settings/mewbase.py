@@ -30,6 +30,14 @@ class Form(enum.Enum):
     CLIENT = "client"
 
 
+class BadSubBatches(enum.Enum):
+    """The fate of sub-batches that cannot be opened; stream clients alone publish any."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    RAW = "raw"
+
+
 class _Subscriptions(Section):
     subscriptions_max: Integer = setting(
         1_000,
@@ -51,6 +59,14 @@ class _Subscriptions(Section):
         unit="bytes",
         ge=0,
         le=1024 * MIB,
+    )
+
+    bad_sub_batches: BadSubBatches = setting(
+        BadSubBatches.SKIP,
+        "What subscriptions and projections do at a sub-batch of a stream client that does not "
+        "hold what it says. `skip`: go on behind it, with a line of the log. `raw`: take its bytes "
+        "as they were sent for one event, {data: bytes}, at its first position. `fail`: go no "
+        "further: the connection of the subscription ends, the projection waits.",
     )
 
     @model_validator(mode="after")

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from pyspark_hutch.decoding.amqp import body_of
-from pyspark_hutch.decoding.decompressing import BadCompression, decompress
+from pyspark_hutch.decoding.bad_sub_batches import BadSubBatches
+from pyspark_hutch.decoding.decompressing import CODECS
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.gathering import Gathered, Place
 from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
@@ -21,7 +22,8 @@ from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way
 from pyspark_hutch.shared.log.amqp.sections import Source
 from pyspark_hutch.shared.log.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
-from pyspark_hutch.shared.log.entries import RECORD_HEAD, SUB_BATCH_HEAD, sub_batch_at
+from pyspark_hutch.shared.log.entries import RECORD_HEAD, SUB_BATCH_HEAD, SubBatch, sub_batch_at
+from pyspark_hutch.shared.log.sub_batches import BadSubBatch, require_records, uncompressed
 
 _MAGIC_AND_VERSION: Final = 0x50
 _USER_CHUNK: Final = 0
@@ -54,13 +56,14 @@ class Decoder:
         self._stream = wanted.stream
         self._way = way or fastest_way()
         self._gathered = Gathered(wanted)
+        self._bad = BadSubBatches(wanted.stream, wanted.bad_sub_batches)
 
     def add(self, chunk: Source, low: int, high: int) -> Iterator[pa.RecordBatch]:
         """Take the records of a chunk with low <= offset < high; gives batches that became full.
 
         Nothing is done before the batches are asked for, and the chunk's memory may be used
         otherwise as soon as there are no more. Records before `low` and from `high` on are not
-        looked at. Raises DamagedChunk.
+        looked at. Raises DamagedChunk and UnopenedSubBatch.
 
         Args:
             chunk: Header and data; what follows them does not count.
@@ -81,7 +84,8 @@ class Decoder:
             yield from self._chunk(_Entries(chunk, HEADER_BYTES, limit, place), header, low, high)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows that are left."""
+        """Give the rows that are left, and log what could not be opened."""
+        self._bad.tell()
         if self._gathered.row:
             yield self._gathered.batch()
 
@@ -229,23 +233,44 @@ class Decoder:
         source, position, limit, place = entries
         if position + SUB_BATCH_HEAD.size > limit:
             raise self._damage(place.offset, "an entry reaches past the chunk's end")
-        codec, records, raw_size, start, end = sub_batch_at(source, position)
-        if end > limit:
+        head = sub_batch_at(source, position)
+        if head.end > limit:
             raise self._damage(place.offset, "a sub-batch reaches past the chunk's end")
-        if place.offset + records <= low:
-            return end, records
-        try:
-            raw = decompress(codec, source, start, end, raw_size)
-        except BadCompression as error:
-            raise self._damage(place.offset, f"a sub-batch {error}") from None
-        inner = _Entries(raw, 0, len(raw), place._replace(sub=0))
-        reason, stop, count = yield from self._records(inner, records, low, high)
-        is_cut = place.offset + records > high
-        if reason not in {DONE, FULL, ODD} or not (is_cut or (stop, count) == (len(raw), records)):
-            raise self._damage(
-                place.offset, f"a sub-batch does not hold {records} records in {len(raw)} bytes"
-            )
-        return end, records
+        if head.records and place.offset + head.records > low:
+            try:
+                raw = self._opened(source, head)
+            except BadSubBatch as bad:
+                yield from self._instead(bad, source, place, low, high)
+            else:
+                inner = _Entries(raw, 0, len(raw), place._replace(sub=0))
+                yield from self._records(inner, head.records, low, high)
+        return head.end, head.records
+
+    def _opened(self, source: Source, head: SubBatch) -> bytes:
+        """Return the records of a sub-batch behind one another; raise BadSubBatch.
+
+        All of it is looked at before a row is made, so that two tasks which meet in it judge alike.
+        """
+        raw = uncompressed(source, head, CODECS)
+        _, stop, count = self._way.skip_records(raw, 0, len(raw), head.records)
+        require_records(head, len(raw), count, stop)
+        return raw
+
+    def _instead(
+        self, bad: BadSubBatch, source: Source, place: Place, low: int, high: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Do what is asked for at a sub-batch that cannot be opened; raises UnopenedSubBatch.
+
+        Its one row has its first offset: it belongs to the range that this lies in.
+        """
+        head, gathered = bad.head, self._gathered
+        first = max(low, place.offset)
+        self._bad.meet(bad, place.offset, min(high, place.offset + head.records) - first)
+        if self._bad.is_raw and first == place.offset:
+            body = bytes(source[head.start : head.end])
+            if not (gathered.rows_left() and gathered.make_room(len(body))):
+                yield gathered.batch()
+            gathered.put_bad(bad, body, place)
 
     def _damage(self, offset: int, reason: str) -> DamagedChunk:
         return DamagedChunk(self._stream, offset, reason)

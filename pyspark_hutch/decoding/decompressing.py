@@ -1,4 +1,4 @@
-"""The body of a sub-batch, uncompressed, never larger than it says and than a limit.
+"""The codecs of sub-batches: bodies decompressed to the size that a head says, and no further.
 
 What the clients write: gzip; snappy in Google's framing format (Java, Go); frames of lz4 (Java, Go,
 .NET) and of zstd (Java, Go). A bare block of snappy is taken too: some clients leave the codec to
@@ -12,60 +12,21 @@ The checksums in frames of snappy are not looked at: the chunk has one over all 
 Source: the framing format of google/snappy; RabbitMQ's Java, Go and .NET clients.
 """
 
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
 
 from pyspark_hutch.shared.client.entries import gunzip
-from pyspark_hutch.shared.log.amqp.sections import Source
-from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX, Codec
+from pyspark_hutch.shared.log.entries import Codec
+from pyspark_hutch.shared.log.sub_batches import Decompress
 
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
 _BLOCK, _PLAIN = 0x00, 0x01
 _SKIPPED_MIN: Final = 0x80
 _CRC_BYTES: Final = 4
 _VARINT_BYTES_MAX: Final = 5
-
-
-class BadCompression(ValueError):
-    """A body that cannot be decompressed; says why."""
-
-
-def decompress(codec: int, source: Source, start: int, end: int, raw_size: int) -> Source:
-    """Return the records of the sub-batch whose body is in [start, end).
-
-    Args:
-        codec: The number in the head.
-        source: The chunk.
-        start: Where the body begins.
-        end: Where it ends.
-        raw_size: The size that the sub-batch says it has. An uncompressed one is what it is.
-
-    Raises:
-        BadCompression: For a codec that there is not, and for bytes that are not `raw_size` bytes
-            compressed by it.
-    """
-    body = bytes(source[start:end])
-    if codec == Codec.NONE:
-        return body
-    if codec not in _CODECS:
-        raise BadCompression(f"is compressed by an unknown codec, {codec}")
-    name, function = Codec(codec).name.lower(), _CODECS[codec]
-    if raw_size == 0:
-        return b""
-    if raw_size > UNCOMPRESSED_BYTES_MAX:
-        raise BadCompression(
-            f"says that it has {raw_size} bytes, more than {UNCOMPRESSED_BYTES_MAX}"
-        )
-    try:
-        raw = function(body, raw_size)
-    except (ValueError, OSError, zlib.error, IndexError):
-        raise BadCompression(f"is not {raw_size} bytes compressed by {name}") from None
-    if len(raw) != raw_size:
-        raise BadCompression(f"is not {raw_size} bytes compressed by {name}")
-    return raw
+_NO_SNAPPY: Final = "no snappy, or more bytes than were announced"
 
 
 def _unsnap(body: bytes, raw_size: int) -> bytes:
@@ -77,7 +38,7 @@ def _unsnap(body: bytes, raw_size: int) -> bytes:
         part = block if kind == _PLAIN else _unsnap_block(block, left)
         left -= len(part)
         if left < 0:
-            raise BadCompression
+            raise ValueError(_NO_SNAPPY)
         parts.append(part)
     return b"".join(parts)
 
@@ -89,11 +50,11 @@ def _snappy_frames(body: bytes) -> Iterator[tuple[int, bytes]]:
         start = position + 4
         position = start + int.from_bytes(body[position + 1 : start], "little")
         if position > len(body):
-            raise BadCompression
+            raise ValueError(_NO_SNAPPY)
         if kind in {_BLOCK, _PLAIN}:
             yield kind, body[start + _CRC_BYTES : position]
         elif kind < _SKIPPED_MIN:
-            raise BadCompression
+            raise ValueError(_NO_SNAPPY)
 
 
 def _unsnap_block(block: bytes, size_max: int) -> bytes:
@@ -105,9 +66,9 @@ def _unsnap_block(block: bytes, size_max: int) -> bytes:
         if byte < 0x80:  # noqa: PLR2004  # the last byte of a varint
             break
     else:
-        raise BadCompression
+        raise ValueError(_NO_SNAPPY)
     if size > size_max:
-        raise BadCompression
+        raise ValueError(_NO_SNAPPY)
     if not size:
         return b""
     raw: bytes = pa.Codec("snappy").decompress(block, size, asbytes=True)
@@ -125,7 +86,7 @@ def _unzstd(body: bytes, raw_size: int) -> bytes:
     return raw
 
 
-_CODECS: Final[dict[int, Callable[[bytes, int], bytes]]] = {
+CODECS: Final[dict[int, Decompress]] = {
     Codec.GZIP: gunzip,
     Codec.SNAPPY: _unsnap,
     Codec.LZ4: _unlz4,

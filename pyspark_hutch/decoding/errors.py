@@ -1,4 +1,4 @@
-"""Errors about damaged chunks."""
+"""Errors about what a server delivers: damaged chunks, and what publishers should not have sent."""
 
 
 class DamagedChunk(ValueError):
@@ -18,3 +18,25 @@ class DamagedChunk(ValueError):
 
     def __str__(self) -> str:
         return f"stream {self.stream!r} is damaged at offset {self.offset}: {self.reason}"
+
+
+class UnopenedSubBatch(ValueError):
+    """A sub-batch that does not hold what its publisher said, in a chunk that is as it was stored.
+
+    Attributes:
+        stream: The stream it came from.
+        offset: The offset of its first record.
+        reason: What is wrong: a clause that says what a publisher sent.
+    """
+
+    def __init__(self, stream: str, offset: int, reason: str) -> None:
+        super().__init__(stream, offset, reason)
+        self.stream = stream
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"stream {self.stream!r}: at offset {self.offset} {self.reason}. "
+            "Set badSubBatches to skip or raw to go on."
+        )

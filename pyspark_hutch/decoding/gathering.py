@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_hutch.decoding.fields import Numbers, micros_of
-from pyspark_hutch.decoding.reasons import BODY_TYPES, EXTENTS, NOTHING, RAW
+from pyspark_hutch.decoding.reasons import BAD_SUB_BATCH, BODY_TYPES, EXTENTS, NOTHING, RAW
 from pyspark_hutch.decoding.sections import Section, sections_of
 from pyspark_hutch.decoding.skimming import skim
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.shared.log.amqp.sections import Source
+from pyspark_hutch.shared.log.sub_batches import BadSubBatch
 
 ROWS_MAX: Final = 10_000
 """Rows of a batch: the number that costs Spark least."""
@@ -74,6 +75,7 @@ class Gathered:
         self._weight = 0
         self._allowance = BATCH_BYTES_MAX if self.has_bodies or self.sections else _NO_LIMIT
         self._runs = array("q")
+        self._bad: dict[int, BadSubBatch] = {}
         self._buffer = pa.allocate_buffer(self._capacity if self.has_bodies else 0)
         self.bodies = np.frombuffer(self._buffer, np.uint8)
         self._ends_buffer = pa.allocate_buffer(4 * (ROWS_MAX + 1))
@@ -127,13 +129,18 @@ class Gathered:
             self.bodies[self.used : stop] = np.frombuffer(body, np.uint8)
             self.ends[self.row + 1] = self.used = stop
         self.kinds[self.row] = kind
-        if self.sections and kind != RAW:
+        if self.sections and kind not in {RAW, BAD_SUB_BATCH}:
             extents = np.array(skim(message, 0, len(message))[3])
             for section in self.sections:
                 section.gather(message, extents, self.row)
         self._runs.extend((1, *place))
         self.row += 1
         self._weight += max(len(message), len(body))
+
+    def put_bad(self, bad: BadSubBatch, body: bytes, place: Place) -> None:
+        """Add a row for a sub-batch that cannot be opened."""
+        self._bad[self.row] = bad
+        self.put(BAD_SUB_BATCH, body, body, place)
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows, and begin anew."""
@@ -158,6 +165,7 @@ class Gathered:
             "sub_index": _subs,
             "body": lambda _: self._bodies(),
             "body_type": lambda _: self._body_types(),
+            "bad_sub_batch": lambda _: self._bad_sub_batches(),
         }
         for section in self.sections:
             makers.update(section.makers(lambda: self.row))
@@ -170,6 +178,17 @@ class Gathered:
             validity = pa.py_buffer(np.packbits(kinds != NOTHING, bitorder="little"))
         buffers = [validity, self._ends_buffer, self._buffer]
         return pa.Array.from_buffers(pa.binary(), self.row, buffers)
+
+    def _bad_sub_batches(self) -> pa.Array:
+        kind = self.schema.field("bad_sub_batch").type
+        if not self._bad:
+            return pa.nulls(self.row, kind)
+        said: list[dict[str, object] | None] = [None] * self.row
+        for row, bad in self._bad.items():
+            codec, records, size, _, _ = bad.head
+            values = (str(bad), codec, records, size)
+            said[row] = dict(zip(kind.names, values, strict=True))
+        return pa.array(said, kind)
 
     def _body_types(self) -> pa.Array:
         kinds = self.kinds[: self.row]

@@ -20,8 +20,13 @@ RAW: Final = 3
 NOTHING: Final = 4
 ODD_BODY: Final = 5
 
-BODY_TYPES: Final = ("data", "amqp-value", "amqp-sequence", "raw", None)
-"""Names of kinds of bodies, by number; a message of sections without a body has none."""
+BAD_SUB_BATCH: Final = 6
+
+BODY_TYPES: Final = ("data", "amqp-value", "amqp-sequence", "raw", None, None, "bad-sub-batch")
+"""Names of kinds of bodies, by number; a message of sections without a body has none.
+
+The last one is no message, but the bytes that a publisher sent as a sub-batch.
+"""
 
 EXTENTS: Final = 14
 """Numbers for each record: start and end of six sections, and two that the loops use."""

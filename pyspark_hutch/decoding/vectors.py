@@ -51,8 +51,20 @@ class _Bodies(NamedTuple):
 
 def skip_records(source: Source, position: int, limit: int, count: int) -> tuple[int, int, int]:
     """Pass over records, as the kernel's function of this name."""
-    reason, position, starts, _ = _walk(source, position, limit, count, limit)
-    return reason, position, len(starts)
+    unpack = RECORD_HEAD.unpack_from
+    run = _run(source, position, limit, count, limit) if count > _FEW else 0
+    if run:
+        position += run * (unpack(source, position)[0] + 4)
+    last = limit - 4
+    for skipped in range(run, count):
+        if position > last:
+            return BEYOND, position, skipped
+        size = unpack(source, position)[0]
+        end = position + 4 + size
+        if end > limit:
+            return _why(size, position + 4, limit), position, skipped
+        position = end
+    return DONE, position, count
 
 
 def take_records(  # noqa: PLR0913, PLR0917  # the kernel's arguments

@@ -5,6 +5,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from pyspark_hutch.options.settings import Fate
 from pyspark_hutch.rows.columns import DEFAULT, arrow_schema, column
 
 
@@ -21,6 +22,7 @@ class Wanted:
         variant: Whether the maps of AMQP are variants, which keep types, instead of texts.
         app_columns: Columns taken from the application properties of their name, and their types;
             one that `columns` does not name comes after those it names.
+        bad_sub_batches: What becomes of sub-batches that cannot be opened.
     """
 
     columns: tuple[str, ...] = DEFAULT
@@ -30,6 +32,7 @@ class Wanted:
     body_format: Literal["amqp", "raw"] = "amqp"
     variant: bool = False
     app_columns: tuple[tuple[str, pa.DataType], ...] = ()
+    bad_sub_batches: Fate = "fail"
 
     def schema(self) -> pa.Schema:
         """Return the schema of the batches. Raises KeyError for a column that there is not."""

@@ -22,7 +22,7 @@ from pyspark_hutch.jobs.errors import JobError, JobFailed, WrongArgument, in_one
 from pyspark_hutch.jobs.interrupts import interrupts
 from pyspark_hutch.jobs.progress import Progress, Standing
 from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
-from pyspark_hutch.progress import lag
+from pyspark_hutch.progress import lag, left_out
 
 FIRST: Final = 0
 """Number of the batch without rows, which notes where a query over streams began."""
@@ -57,6 +57,8 @@ class Done:
         batches: Of a job: those that had rows.
         seconds: Of a job: the time that it took.
         is_interrupted: Whether Ctrl-C ended the job before all was done.
+        left_out: Of a job: offsets that it has passed without a row of them.
+        is_unread: Of a batch: whether it was found done, and its rows were not read again.
     """
 
     rows: int = 0
@@ -65,6 +67,8 @@ class Done:
     batches: int = 0
     seconds: float = 0.0
     is_interrupted: bool = False
+    left_out: int = 0
+    is_unread: bool = False
 
     def with_batch(self, batch: "Done") -> "Done":
         """Return the sum of all earlier results and of a batch's."""
@@ -141,6 +145,10 @@ class _Handler:
         self.before = Done()  # what was done before the last batch
         self.number = -1  # of the last batch that was handled
         self.error: Exception | None = None
+        self.latest: Callable[[], Mapping[str, Any] | None] = lambda: None  # the query's progress
+        self._left_out = 0  # offsets without a row, of the batches before the one last noted
+        self._noted = -1, 0  # the number of that one, and its offsets without a row
+        self._unread = -1  # of the last batch that was found done
         self.lock = threading.Lock()  # held while a batch is handled
         self.is_ending = False
         self._handle = handle
@@ -152,12 +160,30 @@ class _Handler:
             try:
                 if number == FIRST and batch.isEmpty():
                     return
-                done = self._handle(batch, BatchName(self.query.result(START_S_MAX), number))
+                name = BatchName(self.query.result(START_S_MAX), number)
+                self.note(self.latest())  # of the batch before
+                done = self._handle(batch, name)
             except Exception as error:  # told by the thread that waits, not by Spark's wrapping
                 self.error = error
                 raise
+            if done.is_unread:
+                self._unread = number
             self.number, self.before = number, self.done
             self.done = self.done.with_batch(done)
+
+    def note(self, latest: Mapping[str, Any] | None) -> None:
+        """Note from a progress of the query how many offsets its batch has left out."""
+        if latest is None or int(latest["batchId"]) == self._unread:
+            return
+        number, count = self._noted
+        if number != int(latest["batchId"]):
+            self._left_out += count
+        self._noted = int(latest["batchId"]), left_out(latest)
+
+    @property
+    def left_out(self) -> int:
+        """Offsets that were passed without a row of them, in the batches that were noted."""
+        return self._left_out + self._noted[1]
 
     def end(self, query: StreamingQuery) -> None:
         """Wait until the query is between two batches, and let no other begin."""
@@ -212,8 +238,10 @@ def run_batches(
         try:
             query = writer.start()
             try:
+                handler.latest = lambda: query.lastProgress
                 handler.query.set_result(str(query.id))
                 _watch(query, handler, asked, progress, left)
+                handler.note(query.lastProgress)
             finally:  # the query does not outlive this; a second Ctrl-C has ended the connection
                 with suppress(Py4JError):
                     query.stop()
@@ -223,7 +251,12 @@ def run_batches(
                 raise cause from None
             raise JobFailed(in_one_line(cause)) from error
     seconds = time.monotonic() - started
-    done = replace(handler.done, seconds=seconds, is_interrupted=asked.is_set())
+    done = replace(
+        handler.done,
+        seconds=seconds,
+        is_interrupted=asked.is_set(),
+        left_out=handler.left_out,
+    )
     progress.end(Standing(done.rows, done.size), "interrupted" if asked.is_set() else "done")
     return done
 

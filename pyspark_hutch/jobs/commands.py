@@ -16,7 +16,15 @@ from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.extras import ARROW, DELTA, ICEBERG, OF_SPARK, PLOTS, SQLITE, require
 from pyspark_hutch.jobs.functions import named_function
 from pyspark_hutch.jobs.progress import Progress
-from pyspark_hutch.jobs.sources import Pace, local, name_of, reading, table_name, writing
+from pyspark_hutch.jobs.sources import (
+    Pace,
+    fate_of,
+    local,
+    name_of,
+    reading,
+    table_name,
+    writing,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +64,10 @@ def _session(options: Namespace, *packages: str) -> "AbstractContextManager[Spar
 
 def _read_options(options: Namespace) -> dict[str, str]:
     name = "superStream" if options.super_stream else "stream"
-    found = {"endpoints": options.endpoints, name: options.stream, **dict(options.option)}
+    found = {"endpoints": options.endpoints, name: options.stream}
+    if options.bad_sub_batches is not None:
+        found["badSubBatches"] = options.bad_sub_batches
+    found |= dict(options.option)
     reading(found)
     return found
 
@@ -71,6 +82,11 @@ def _write_options(options: Namespace, stream: str, endpoints: str) -> dict[str,
 
 def _code(done: "Done") -> int:
     return EXIT_INTERRUPTED if done.is_interrupted else 0
+
+
+def _tell_left_out(done: "Done", read_options: dict[str, str]) -> None:
+    if done.left_out and fate_of(read_options) == "skip":
+        sys.stderr.write(f"hutch: {done.left_out:,} offsets have no row: bad sub-batches\n")
 
 
 def _to_lake(options: Namespace) -> int:
@@ -91,6 +107,7 @@ def _to_lake(options: Namespace) -> int:
         columns = options.columns
         progress = Progress(sys.stderr)
         done = to_lake(spark, read_options, lake, columns=columns, pace=pace, progress=progress)
+    _tell_left_out(done, read_options)
     return _code(done)
 
 
@@ -138,6 +155,7 @@ def _copy(options: Namespace) -> int:
     if done.bad:
         became = "were left out" if options.bad_rows == "drop" else f"went to {options.bad_rows}"
         sys.stderr.write(f"hutch: {done.bad:,} bad rows {became}\n")
+    _tell_left_out(done, read_options)
     return _code(done)
 
 
@@ -161,6 +179,7 @@ def _report(options: Namespace) -> int:
         file, progress = Path(options.file), Progress(sys.stderr)
         done = report(spark, read_options, file, key=options.key, progress=progress)
     sys.stdout.write(f"{options.file}\n")
+    _tell_left_out(done, read_options)
     return _code(done)
 
 

@@ -17,8 +17,16 @@ from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, done_of
 from pyspark_hutch.jobs.progress import Progress
 from pyspark_hutch.jobs.saving import save, saves_once
-from pyspark_hutch.jobs.sources import Pace, name_of, writing
-from pyspark_hutch.jobs.transforming import OUTPUT, READ, REASON, SECTIONS, WRITTEN, Transform
+from pyspark_hutch.jobs.sources import Pace, fate_of, name_of, writing
+from pyspark_hutch.jobs.transforming import (
+    BAD_SUB_BATCH,
+    OUTPUT,
+    READ,
+    REASON,
+    SECTIONS,
+    WRITTEN,
+    Transform,
+)
 from pyspark_hutch.rows.columns import column
 
 FAIL: Final = "fail"
@@ -103,7 +111,10 @@ def copy(
     transform = replace(
         transform, fails=target.bad_rows == FAIL, takes_filter_values=FILTER in target.columns
     )
-    rows = read_stream(spark, options, ", ".join(f"`{name}` {column(name).spark}" for name in READ))
+    names = (*READ, BAD_SUB_BATCH) if fate_of(options) == "raw" else READ
+    rows = read_stream(
+        spark, options, ", ".join(f"`{name}` {column(name).spark}" for name in names)
+    )
 
     def handle(batch: DataFrame, name: BatchName) -> Done:
         return _write(_transformed(batch, transform), target, name if is_once else None)
@@ -131,7 +142,7 @@ def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
 
     vectorized: Any = arrow_udf  # whose types want what its checks warn about
     function = vectorized(made, ArrayType(from_arrow_type(OUTPUT))).asNondeterministic()
-    lists = batch.select(function(f.struct(*READ)).alias("rows"))
+    lists = batch.select(function(f.struct(*batch.columns)).alias("rows"))
     return lists.select(f.explode("rows").alias("row")).select("row.*")
 
 

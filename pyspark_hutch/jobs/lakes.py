@@ -72,7 +72,7 @@ class ParquetLake(Lake):
     def write(self, batch: DataFrame, name: BatchName) -> Done:
         inner = f"batch={name.text}"
         if self._has(batch.sparkSession, f"{inner}/_SUCCESS"):
-            return Done()
+            return Done(is_unread=True)
         observed, seen = counted(batch)
         observed.write.mode("overwrite").parquet(f"{self.folder}/{inner}")
         return done_of(seen)
@@ -93,7 +93,7 @@ class TableLake(Lake):
 
     def write(self, batch: DataFrame, name: BatchName) -> Done:
         if self._latest(name.query) >= name.number:
-            return Done()
+            return Done(is_unread=True)
         rows = gathered(batch)
         if rows.num_rows:
             self._append(rows, name)

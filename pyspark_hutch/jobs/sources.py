@@ -79,6 +79,12 @@ def name_of(options: Mapping[str, str]) -> str:
     return f"{name[:_NAME_CHARACTERS_MAX].lstrip('.')}-{sha256(text.encode()).hexdigest()[:8]}"
 
 
+def fate_of(options: Mapping[str, str]) -> str:
+    """Return what the options of a read say about sub-batches that cannot be opened."""
+    lowered = {name.lower(): text.lower() for name, text in options.items()}
+    return lowered.get("badsubbatches", "fail")
+
+
 def local(path: str) -> Path:
     """Return a folder of this machine as an absolute path.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.jobs.errors import JobFailed, cut
@@ -34,6 +35,9 @@ READ: Final = (
     "message_annotations",
 )
 """Columns that the function gets; the first four are for it to know, and are not written."""
+
+BAD_SUB_BATCH: Final = "bad_sub_batch"
+"""Column that is read beside them with `badSubBatches=raw`; a row that has it is a bad one."""
 
 SECTIONS: Final = ("properties", "application_properties", "message_annotations")
 """Those that are dictionaries, empty where a message has none."""
@@ -102,9 +106,27 @@ class Transform:
         return made
 
     def _made(self, rows: pa.StructArray) -> pa.StructArray:
+        batch = pa.RecordBatch.from_struct_array(rows)
+        if BAD_SUB_BATCH not in batch.schema.names:
+            return self._of_messages(batch)
+        bad = batch.column(BAD_SUB_BATCH)
+        batch = batch.drop_columns([BAD_SUB_BATCH])
+        parts: list[pa.StructArray] = []
+        start = 0
+        for at in pc.indices_nonzero(bad.is_valid()).to_pylist():
+            if start < at:
+                parts.append(self._of_messages(batch.slice(start, at - start)))
+            (row,) = _dictionaries(batch.slice(at, 1))
+            reason = bad[at]["reason"].as_py()
+            parts.append(pa.array([self._bad(row, BadRow(reason))], OUTPUT))
+            start = at + 1
+        if start < batch.num_rows or not parts:
+            parts.append(self._of_messages(batch.slice(start)))
+        return pa.concat_arrays(parts)
+
+    def _of_messages(self, batch: pa.RecordBatch) -> pa.StructArray:
         given = self.function
         function = given.load() if isinstance(given, NamedFunction) else given
-        batch = pa.RecordBatch.from_struct_array(rows)
         if self.takes_batches and function is not None:
             return self._batch(function, batch)
         found: list[Row] = []

@@ -23,12 +23,16 @@ FIELDS: Final = (
     "delivery_annotations",
     "footer",
 )
-"""Columns that `metadataFields` may name, in the order that rows have them."""
+"""Columns of AMQP's sections, in the order that rows have them."""
+
+BAD_SUB_BATCH: Final = "bad_sub_batch"
+NAMED: Final = (*FIELDS, BAD_SUB_BATCH)
+"""Columns that `metadataFields` may name."""
 
 CHUNK_FIELDS: Final = ("chunk_id", "entry_index", "sub_index")
 TAKEN: Final = frozenset(
     ("stream", "super_stream", "partition", "offset", "timestamp", "body", "body_type")
-) | frozenset(FIELDS + CHUNK_FIELDS)
+) | frozenset(NAMED + CHUNK_FIELDS)
 """Names of columns that a row has anyway."""
 
 INDEX_MAX: Final = 2**31 - 1  # the column `partition` is an int
@@ -51,9 +55,9 @@ _COMMA_AT_END: Final = re.compile(r",\s*$")
 def _metadata_fields(text: str) -> tuple[str, ...]:
     given = checked_list([item.strip().lower() for item in text.split(",")], NAME_BYTES_MAX)
     for item in given:
-        if item not in FIELDS:
+        if item not in NAMED:
             raise Unfit("")
-    return tuple(name for name in FIELDS if name in given)
+    return tuple(name for name in NAMED if name in given)
 
 
 def _app_columns(text: str) -> tuple[tuple[str, str], ...]:
@@ -98,7 +102,7 @@ def _indexes(name: str, value: object) -> tuple[int, ...]:
     return indexes
 
 
-METADATA_FIELDS: Final = Kind(f"names between commas of {', '.join(FIELDS)}", _metadata_fields)
+METADATA_FIELDS: Final = Kind(f"names between commas of {', '.join(NAMED)}", _metadata_fields)
 APP_COLUMNS: Final = Kind(
     f"names with a type, as tenant string, user_id bigint; types are {', '.join(_TYPES)}; an odd "
     f"name stands in backquotes",

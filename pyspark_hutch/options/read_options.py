@@ -254,6 +254,15 @@ ROWS: Final = Group(
             "`tenant string, user_id bigint`.",
         ),
         Option(
+            "badSubBatches",
+            READ,
+            choice("fail", "skip", "raw"),
+            "fail",
+            "What becomes of a sub-batch that a publisher filled with something else than it says: "
+            "fail; leave out its rows; or give one row at its first offset, with the bytes that "
+            "were sent as `body` and `bad-sub-batch` as `body_type`.",
+        ),
+        Option(
             "filterValues",
             READ,
             FILTER_VALUES,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark_hutch.options.columns import CHUNK_FIELDS, FIELDS
+from pyspark_hutch.options.columns import CHUNK_FIELDS, FIELDS, NAMED
 from pyspark_hutch.options.connecting import connection_settings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given
@@ -14,6 +14,7 @@ from pyspark_hutch.options.settings import (
     BodyFormat,
     Budgets,
     Decoding,
+    Fate,
     Filter,
     Point,
     PointKind,
@@ -34,9 +35,10 @@ _SOURCES: Final = ("stream", "superStream", "assign", "streamPattern")
 _OF_RECORDS: Final = tuple(
     option.name for group in (START, END, BATCHES, ROWS) for option in group.options
 )
-_OF_AMQP: Final = ("metadataFields", "applicationProperties", "appColumns")
+_OF_AMQP: Final = ("applicationProperties", "appColumns")
 _COMPARABLE: Final = (PointKind.OFFSET, PointKind.TIMESTAMP)
 _BODY_FORMATS: Final[dict[str, BodyFormat]] = {"amqp": "amqp", "raw": "raw"}
+_FATES: Final[dict[str, Fate]] = {"fail": "fail", "skip": "skip", "raw": "raw"}
 _UNMATCHED: Final[dict[str, Unmatched]] = {"error": "error", "latest": "latest"}
 
 
@@ -168,20 +170,22 @@ def _budgets(given: Given) -> Budgets:
 
 def _decoding(given: Given) -> Decoding:
     body_format = _BODY_FORMATS[given.certain("bodyFormat", str)]
+    fields = set(given.value("metadataFields", tuple) or ())
     if body_format == "raw":
-        said = given.given(*_OF_AMQP)
+        said = ["metadataFields"] if fields.intersection(FIELDS) else []
+        said += given.given(*_OF_AMQP)
         said += ["includeProperties"] if given.is_on("includeProperties") else []
         for name in said:
             given.clash(("bodyFormat", name), "a raw body has no AMQP sections")
-    fields = set(given.value("metadataFields", tuple) or ())
     if given.is_on("includeProperties"):
         fields |= {"properties", "application_properties"}
-    extra = tuple(name for name in FIELDS if name in fields)
+    extra = tuple(name for name in NAMED if name in fields)
     return Decoding(
         body_format=body_format,
         extra_columns=extra + (CHUNK_FIELDS if given.is_on("includeChunkInfo") else ()),
         variant=given.certain("applicationProperties", str) == "variant",
         app_columns=given.value("appColumns", tuple) or (),
+        bad_sub_batches=_FATES[given.certain("badSubBatches", str)],
     )
 
 

@@ -20,6 +20,7 @@ NAMES_SHOWN_MAX: Final = 5  # of streams in an error
 BodyFormat = Literal["amqp", "raw"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Delivery = Literal["auto", "staged", "none", "dedup"]
+Fate = Literal["fail", "skip", "raw"]
 Routing = Literal["hash", "key", "column"]
 Unmatched = Literal["error", "latest"]
 
@@ -225,6 +226,7 @@ class Decoding:
     extra_columns: tuple[str, ...] = ()  # in the order of the table of columns
     variant: bool = False  # application properties, annotations and footer as variants, not maps
     app_columns: tuple[tuple[str, str], ...] = ()  # name, Spark DDL type
+    bad_sub_batches: Fate = "fail"  # of those that cannot be opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,14 @@ PROPERTY_FIELDS: Final = (
 )
 """The fields of AMQP's properties; a `…_type` says what an id was: ulong, uuid, binary, string."""
 
+BAD_SUB_BATCH_FIELDS: Final = (
+    ("reason", "string", pa.string()),
+    ("codec", "int", pa.int32()),
+    ("records", "int", pa.int32()),
+    ("uncompressed_bytes", "bigint", pa.int64()),
+)
+"""The fault of a sub-batch, and the numbers that its head says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -78,7 +86,12 @@ COLUMNS: Final = (
     Column("offset", "bigint", pa.int64(), "number of the record in its stream"),
     Column("timestamp", "timestamp", TIMESTAMP, "when the server stored the record's chunk"),
     Column("body", "binary", pa.binary(), "the message's body; all of it where it is not AMQP"),
-    Column("body_type", "string", pa.string(), "data, amqp-value, amqp-sequence or raw"),
+    Column(
+        "body_type",
+        "string",
+        pa.string(),
+        "data, amqp-value, amqp-sequence or raw; bad-sub-batch where `badSubBatches` is raw",
+    ),
     Column("header", *_struct(HEADER_FIELDS), "AMQP's header"),
     Column("properties", *_struct(PROPERTY_FIELDS), "AMQP's properties"),
     Column("application_properties", *_TEXTS, "what the application said about the message"),
@@ -88,6 +101,11 @@ COLUMNS: Final = (
     Column("chunk_id", "bigint", pa.int64(), "offset of the first record of the chunk"),
     Column("entry_index", "int", pa.int32(), "index of the entry in its chunk as delivered"),
     Column("sub_index", "int", pa.int32(), "index in the sub-batch; null outside of one"),
+    Column(
+        "bad_sub_batch",
+        *_struct(BAD_SUB_BATCH_FIELDS),
+        "of a row with the `body_type` bad-sub-batch: what is wrong with what was sent",
+    ),
 )
 """All columns, in the order in which they are given."""
 

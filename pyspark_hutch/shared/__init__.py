@@ -1,4 +1,4 @@
-"""Files that the server and this package share: client, wire table, chunks, entries, AMQP sections.
+"""Files that the server and this package share: client, wire table, and the form of what is stored.
 
 They are links to the server's own sources, so each fact is written once; a wheel holds copies of
 them. Under these names they load nothing called `gateway` or `store`, which on a Spark cluster may

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gateway.stream.wire import messages as m
-from pyspark_hutch.rows.columns import COLUMNS, HEADER_FIELDS, PROPERTY_FIELDS
+from pyspark_hutch.rows.columns import (
+    BAD_SUB_BATCH_FIELDS,
+    COLUMNS,
+    HEADER_FIELDS,
+    PROPERTY_FIELDS,
+)
 from tests.spark.conftest import Place
 from tests.spark.naming import kept_name
 
@@ -118,5 +123,5 @@ def test_every_column_and_field_is_in_the_table_of_columns() -> None:
         column.name: column.spark if not column.spark.startswith("struct") else "struct"
         for column in COLUMNS
     }
-    for name, kind, _ in HEADER_FIELDS + PROPERTY_FIELDS:
+    for name, kind, _ in HEADER_FIELDS + PROPERTY_FIELDS + BAD_SUB_BATCH_FIELDS:
         assert (f"`{name}`" if kind == "string" else f"`{name}` {kind}") in TEXT

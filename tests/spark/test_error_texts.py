@@ -21,6 +21,7 @@ import pytest
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from gateway.stream.wire import messages as m
+from tests.chunks import GZIP, SubBatch
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.spark import in_process
@@ -112,6 +113,13 @@ class Trials:
         ctl(self.server, "set_permissions", user, "", writes, reads)
         return {"username": user, "password": "secret"}
 
+    def read_garbage(self) -> None:
+        with self.place.client() as client:
+            client.declare(1, self.stream)
+            client.publish(1, {1: SubBatch(GZIP, 4, 28, b"garbage")})
+            client.confirmed_ids(1)
+        self.read(stream=self.stream)
+
     def write_without_confirms(self) -> None:
         with Proxy(self.place.host, self.place.port) as proxy:
             proxy.on_answer = lambda name, frame: b"" if name == "publish_confirm" else frame
@@ -200,6 +208,13 @@ class Trials:
         raise AssertionError(done.stdout + done.stderr)
 
 
+def damaged(name: str, frame: bytearray) -> bytearray:
+    """Change the last byte of a chunk."""
+    if name == "deliver":
+        frame[-1] ^= 1
+    return frame
+
+
 def without_closed_stages(name: str, frame: bytearray) -> bytes | bytearray:
     return b"" if name == "close_stage" else frame
 
@@ -257,6 +272,8 @@ TRIALS: Final[Mapping[str, Trial]] = {
         field("offset", LongType(), nullable=False), stream=t.stream
     ),
     "Set failOnDataLoss": lambda t: t.lose(),
+    "a publisher sent a sub-batch": lambda t: t.read_garbage(),
+    "is damaged at offset": lambda t: t.read_through(damaged, stream=t.stream),
     'The data source "hutch" cannot': lambda t: t.write(mode="", stream=t.stream),
     "mode overwrite": lambda t: t.write(mode="overwrite", stream=t.stream),
     "column 'body': missing": lambda t: t.write(four(value="x"), stream=t.stream),
@@ -319,6 +336,7 @@ THROUGH_SPARK: Final = (
     "option … is unknown",
     "stream '…' does not exist",
     "Set failOnDataLoss",
+    "a publisher sent a sub-batch",
     # As a write is prepared, in a task, and as it is committed.
     "mode overwrite",
     "numbers must ascend",

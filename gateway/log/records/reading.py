@@ -21,8 +21,9 @@ from gateway.log.entries import (
 from gateway.log.locating import StartKind, locate, tell_removed
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
-from gateway.log.records.decompressing import BadSubBatch, decompress
+from gateway.log.records.decompressing import CODECS
 from gateway.log.records.stored_chunks import StoredChunks
+from gateway.log.sub_batches import BadSubBatch, require_records, uncompressed
 from store.errors import StoreError
 
 Record = tuple[int, int, bytes]
@@ -41,13 +42,16 @@ class Unreadable:
         offset: Offset of the first of them that was wanted.
         next_offset: Offset behind the last of them.
         timestamp_ms: Timestamp of the chunk.
-        reason: What is wrong with it, in words.
+        reason: What is wrong with it: a clause that says what a publisher sent.
+        body: Its bytes as they were sent, without its head; None if the first of its records was
+            not wanted, so that of two readers that meet within it one alone has them.
     """
 
     offset: int
     next_offset: int
     timestamp_ms: int
     reason: str
+    body: bytes | None
 
 
 class RecordReader:
@@ -68,6 +72,7 @@ class RecordReader:
         wake: Callable[[], object],
         *,
         sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
+        stays_at_bad: bool = False,
     ) -> None:
         """Begin at a chunk; see `reader_from` for how it is found.
 
@@ -77,9 +82,12 @@ class RecordReader:
             offset: Offset of the first wanted record. It may lie behind the tail.
             wake: Called when `next` may have records again after it had none.
             sub_batch_bytes_max: The largest uncompressed size of a sub-batch that is opened.
+            stays_at_bad: Whether it goes no further than a sub-batch that cannot be opened, and
+                gives it again at each call.
         """
         self.next_offset = offset
         self._sub_batch_bytes_max = sub_batch_bytes_max
+        self._stays_at_bad = stays_at_bad
         self._chunks = StoredChunks(stream_log, position, wake)
         # The chunk being decoded: header and data, the place to go on, and the offset there.
         self._chunk = b""
@@ -124,30 +132,36 @@ class RecordReader:
         found: list[Record] | Unreadable
         if chunk[self._place] & SUB_BATCH_FLAG:
             sub_batch = sub_batch_at(chunk, self._place)
-            self._place, self._offset = sub_batch.end, offset + sub_batch.records
-            found = [] if self._offset <= wanted else self._opened(sub_batch, offset)
+            end, behind = sub_batch.end, offset + sub_batch.records
+            found = [] if behind <= wanted else self._opened(sub_batch, offset)
         else:
-            found, self._place = _records_in(chunk, self._place, offset, self._timestamp_ms)
-            self._offset = offset + len(found)
-        if isinstance(found, list) and offset < wanted:
+            found, end = _records_in(chunk, self._place, offset, self._timestamp_ms)
+            behind = offset + len(found)
+        if isinstance(found, Unreadable):
+            if self._stays_at_bad:
+                return found
+        elif offset < wanted:
             del found[: wanted - offset]
-        self.next_offset = max(wanted, self._offset)
+        self._place, self._offset = end, behind
+        self.next_offset = max(wanted, behind)
         return found
 
     def _opened(self, sub_batch: SubBatch, offset: int) -> list[Record] | Unreadable:
         """Return the records of a sub-batch whose first record has this offset."""
-        reason = f"it does not hold {sub_batch.records} records"
         try:
-            raw = decompress(self._chunk, sub_batch, self._sub_batch_bytes_max)
+            raw = uncompressed(self._chunk, sub_batch, CODECS, self._sub_batch_bytes_max)
             found, end = _records_in(raw, 0, offset, self._timestamp_ms)
-            if end == len(raw) and len(found) == sub_batch.records:
-                return found
+            require_records(sub_batch, len(raw), len(found), end)
         except BadSubBatch as error:
-            reason = str(error)
-        except struct.error:
-            pass  # a record's head is cut off
-        following = offset + sub_batch.records
-        return Unreadable(max(offset, self.next_offset), following, self._timestamp_ms, reason)
+            is_first_wanted = offset >= self.next_offset
+            return Unreadable(
+                max(offset, self.next_offset),
+                offset + sub_batch.records,
+                self._timestamp_ms,
+                str(error),
+                self._chunk[sub_batch.start : sub_batch.end] if is_first_wanted else None,
+            )
+        return found
 
 
 async def reader_from(
@@ -156,6 +170,7 @@ async def reader_from(
     wake: Callable[[], object],
     *,
     sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
+    stays_at_bad: bool = False,
 ) -> RecordReader:
     """Return a reader whose first record has this offset, or the oldest one that is left.
 
@@ -168,7 +183,12 @@ async def reader_from(
     start = await locate(stream_log, StartKind.OFFSET, offset)
     tell_removed(stream_log, offset)
     return RecordReader(
-        stream_log, start.position, offset, wake, sub_batch_bytes_max=sub_batch_bytes_max
+        stream_log,
+        start.position,
+        offset,
+        wake,
+        sub_batch_bytes_max=sub_batch_bytes_max,
+        stays_at_bad=stays_at_bad,
     )
 
 
@@ -177,18 +197,21 @@ def _records_in(
 ) -> tuple[list[Record], int]:
     """Take records from a position on, up to a sub-batch or the end; return where they end.
 
-    They end behind the end if the last one is cut off. Raises struct.error if its head is cut off.
+    They end behind the end if the last one is cut off, or its head, which is no record then.
     """
     # The loop takes a fifth of a microsecond a record, and makes no call to our functions.
     found: list[Record] = []
     add, head_at, head_bytes = found.append, RECORD_HEAD.unpack_from, RECORD_HEAD.size
     limit = len(source)
-    while position < limit:
-        (size,) = head_at(source, position)
-        if size >= _FIRST_SUB_BATCH_HEAD:
-            break
-        start = position + head_bytes
-        position = start + size
-        add((offset, timestamp_ms, source[start:position]))
-        offset += 1
+    try:
+        while position < limit:
+            (size,) = head_at(source, position)
+            if size >= _FIRST_SUB_BATCH_HEAD:
+                break
+            start = position + head_bytes
+            position = start + size
+            add((offset, timestamp_ms, source[start:position]))
+            offset += 1
+    except struct.error:
+        return found, limit + 1
     return found, position

@@ -1,6 +1,6 @@
 """All binders of a server, and the projections that feed them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.broker.virtual_host import VirtualHost
@@ -10,6 +10,7 @@ from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.folding import InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.pending import Pending, run
+from gateway.settings.mewbase import MewbaseSettings
 from store.api import SegmentStore
 
 _FRESH_MS: Final = 1_000
@@ -68,7 +69,7 @@ class Binders:
 async def open_binders(
     store: SegmentStore,
     virtual_host: VirtualHost,
-    binder_names: Iterable[str],
+    settings: MewbaseSettings,
     projections: Sequence[Projection],
     functions: Mapping[str, Change],
     *,
@@ -80,7 +81,7 @@ async def open_binders(
     Args:
         store: Holds their tables.
         virtual_host: Its streams are the channels.
-        binder_names: Binders, besides those of the projections.
+        settings: They name binders besides those of the projections.
         projections: The projections.
         functions: Their functions, by the names of their entry points.
         wait: Returns a Pending that settles after so many milliseconds.
@@ -91,7 +92,7 @@ async def open_binders(
         StoreError: It cannot be read.
     """
     binders = Binders(wait)
-    for name in dict.fromkeys([*binder_names, *(each.binder for each in projections)]):
+    for name in dict.fromkeys([*settings.binder_names, *(each.binder for each in projections)]):
         table = names.binder_table(virtual_host.name, name)
         virtual_host.more_tables.add(table)
         binders.add(await open_binder(name, store, table))
@@ -100,5 +101,6 @@ async def open_binders(
         assert binder is not None
         ports = FeederPorts(virtual_host.streams, wait, thread_of(projection.name))
         change = functions.get(projection.function)
-        await binders.feed(Feeder(projection, binder, ports, change))
+        fate = settings.bad_sub_batches
+        await binders.feed(Feeder(projection, binder, ports, change, fate))
     return binders

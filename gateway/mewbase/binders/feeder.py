@@ -20,7 +20,9 @@ from gateway.mewbase.binders.binder import Binder
 from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.rows import Place
+from gateway.mewbase.events import NoEvents, records_instead
 from gateway.pending import Pending, run
+from gateway.settings.mewbase import BadSubBatches
 from store.errors import KeyVersionMismatch, StoreError
 
 log = logging.getLogger(__name__)
@@ -111,13 +113,19 @@ class Feeder:
     """
 
     def __init__(
-        self, projection: Projection, binder: Binder, ports: FeederPorts, change: Change | None
+        self,
+        projection: Projection,
+        binder: Binder,
+        ports: FeederPorts,
+        change: Change | None,
+        bad_sub_batches: BadSubBatches = BadSubBatches.SKIP,
     ) -> None:
         self.projection = projection
         self.binder = binder
         self.begun: Pending[None] = Pending()
         self.passed_over = PassedOver(projection, ports.wait)
         self._ports = ports
+        self._bad_sub_batches = bad_sub_batches
         self._folder = Folder(projection, change, ports.wait, ports.in_thread)
         self._stored = Place(0, 0)
         self._position = 0
@@ -162,7 +170,7 @@ class Feeder:
                 await self._feed()
             except StreamDoesNotExist:
                 pause_ms = _NO_CHANNEL_MS
-            except (StoreError, LogError, BrokerError, _ChannelGone) as error:
+            except (StoreError, LogError, BrokerError, NoEvents, _ChannelGone) as error:
                 line = "projection waits projection=%s channel=%s error=%s"
                 log.warning(line, self.projection.name, self.projection.channel, error)
                 went_on = self._stored != before
@@ -198,7 +206,10 @@ class Feeder:
         stream_log = await self._ports.streams.logs.of(stream)
         await self._begin(stream, stream_log)
         self._say_begun()
-        reader = await reader_from(stream_log, self._position, self._wake)
+        stays_at_bad = self._bad_sub_batches is BadSubBatches.FAIL
+        reader = await reader_from(
+            stream_log, self._position, self._wake, stays_at_bad=stays_at_bad
+        )
         stream.watchers.add(self)
         self._log = stream_log
         end = stream_log.committed_next_offset
@@ -229,7 +240,7 @@ class Feeder:
         self._stored, self._position = place, place.position
 
     async def _next(self, reader: RecordReader, stream: Stream) -> list[Record]:
-        """Return the next records, some chunks of them; empty at the stop."""
+        """Return the next records, some chunks of them; empty at the stop. Raises NoEvents."""
         found: list[Record] = []
         size = 0
         while not self._is_stopped and len(found) < _BATCH_EVENTS and size < _BATCH_BYTES:
@@ -238,10 +249,10 @@ class Feeder:
             self._woken = Pending()
             some = reader.next()
             if isinstance(some, Unreadable):
-                line = "events cannot be taken projection=%s from=%d to=%d reason=%s"
-                name, last = self.projection.name, some.next_offset - 1
-                log.warning(line, name, some.offset, last, some.reason)
-            elif some:
+                if found and self._bad_sub_batches is BadSubBatches.FAIL:
+                    break  # they are stored first
+                some = self._instead(some)
+            if some is not None:
                 found += some
                 size += sum(len(record) for _, _, record in some)
             elif found:
@@ -250,6 +261,19 @@ class Feeder:
                 self._note_position(reader.next_offset)
                 await self._woken
         return found
+
+    def _instead(self, bad: Unreadable) -> list[Record]:
+        """Return the records that stand for those of a sub-batch. Raises NoEvents."""
+        records = records_instead(bad, self._bad_sub_batches)
+        log.warning(
+            "events cannot be taken projection=%s from=%d to=%d reason=%s bad_sub_batches=%s",
+            self.projection.name,
+            bad.offset,
+            bad.next_offset - 1,
+            bad.reason,
+            self._bad_sub_batches.value,
+        )
+        return records
 
     def _wake(self) -> None:
         if not self._woken.is_settled:

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from gateway.log import index as index_module
 from gateway.log.entries import sub_batch_at
 from gateway.log.log import StreamLog
-from gateway.log.records.decompressing import BadSubBatch, decompress
+from gateway.log.records.decompressing import CODECS
 from gateway.log.records.reading import Record, Unreadable
 from gateway.log.records.writing import RecordWriter
 from gateway.log.retention import Cut, remove_before
-from pyspark_hutch.decoding import DamagedChunk, Wanted, decompressing
+from gateway.log.sub_batches import BadSubBatch, uncompressed
+from pyspark_hutch.decoding import UnopenedSubBatch, Wanted, decompressing
+from pyspark_hutch.options.settings import Fate
 from tests.chunks import COMPRESS, GZIP, NONE, ZSTD, Entry, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import batches_of, chunk_of
 from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, passing_rig, put
@@ -291,31 +293,39 @@ def test_what_is_put_is_read_with_its_offset_and_its_chunk_s_time(
 # The data source for Spark takes the same chunks apart
 
 
-def seen_by_spark(chunk: bytes) -> list[Record]:
-    """Offset, time and body of the rows up to the first that cannot be read."""
-    batches = batches_of([chunk], Wanted(SEEN, body_format="raw"))
+def seen_by_spark(chunk: bytes, fate: Fate = "fail") -> list[Record]:
+    """Offset, time and body of the rows."""
+    batches = batches_of([chunk], Wanted(SEEN, body_format="raw", bad_sub_batches=fate))
     rows = [row for batch in batches for row in batch.to_pylist()]
     times = [round(row["timestamp"].timestamp() * 1_000) for row in rows]
     return [(row["offset"], at, row["body"]) for row, at in zip(rows, times, strict=True)]
 
 
 @settings(max_examples=30)
-@given(parts=st.lists(entries, min_size=1, max_size=6))
-def test_the_data_source_for_spark_sees_the_same_records(parts: list[Entry]) -> None:
+@given(parts=st.lists(entries, min_size=1, max_size=6), fate=st.sampled_from(["skip", "raw"]))
+def test_the_data_source_for_spark_sees_the_same_records(parts: list[Entry], fate: Fate) -> None:
     with passing_rig() as rig:
         log = rig.create()
         rig.now_ms = 1_700_000_000_123
         rig.commit(log, *parts)
-        found = flattened(Reading(rig, log).now())
+        found = Reading(rig, log).now()
 
-    bad = [given for given in found if len(given) == 2]
     chunk = chunk_of(*parts, timestamp_ms=1_700_000_000_123)
+    seen: list[Record] = []
+    for each in found:
+        if not isinstance(each, Unreadable):
+            seen += each
+        elif fate == "raw":
+            assert each.body is not None
+            seen.append((each.offset, each.timestamp_ms, each.body))
+    assert seen_by_spark(chunk, fate) == seen
+    bad = [each for each in found if isinstance(each, Unreadable)]
     if bad:
-        with pytest.raises(DamagedChunk) as raised:
+        with pytest.raises(UnopenedSubBatch) as raised:
             seen_by_spark(chunk)
-        assert raised.value.offset == bad[0][0]
+        assert (raised.value.offset, raised.value.reason) == (bad[0].offset, bad[0].reason)
     else:
-        assert seen_by_spark(chunk) == found
+        assert seen_by_spark(chunk) == seen
 
 
 @st.composite
@@ -338,11 +348,8 @@ def test_what_the_server_opens_spark_opens_too_and_nothing_else_is_raised(batch:
     encoded = batch.encoded()
     head = sub_batch_at(encoded, 0)
     try:
-        raw = decompress(encoded, head, OPENED_BYTES_MAX)
+        raw = uncompressed(encoded, head, CODECS, OPENED_BYTES_MAX)
     except BadSubBatch:
         return  # Spark overlooks the checksums of snappy, and the end of lz4
 
-    assert (
-        decompressing.decompress(batch.compression, encoded, head.start, head.end, batch.raw_size)
-        == raw
-    )
+    assert uncompressed(encoded, head, decompressing.CODECS) == raw

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Literal
 
@@ -11,12 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted, gathering, sections, vectors
-from tests.chunks import HEADER
-from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, way_of
+from pyspark_hutch.decoding import (
+    DamagedChunk,
+    Decoder,
+    UnopenedSubBatch,
+    Wanted,
+    gathering,
+    sections,
+    vectors,
+)
+from pyspark_hutch.options.settings import Fate
+from tests.chunks import GZIP, HEADER, SubBatch
+from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, chunk_of, way_of
 from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
 
 WANTED = Wanted(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
+FATES: tuple[Fate, ...] = ("fail", "skip", "raw")
 
 some = settings(max_examples=min(settings().max_examples, 100))
 """Each test runs with both limits, and most in every way too: up to six times as many examples."""
@@ -132,11 +143,16 @@ def test_the_memory_of_a_chunk_may_be_used_again(way: ModuleType, chunks: list[S
     assert found == [row for chunk in chunks for row in chunk.rows(0, 1 << 40, is_amqp=True)]
 
 
-def decode(way: ModuleType, chunk: bytes, low: int, high: int) -> list[Any] | str:
+def decode(
+    way: ModuleType, chunk: bytes, low: int, high: int, fate: Fate = "fail"
+) -> list[Any] | str:
     """Batches of a chunk, or what is wrong with it."""
-    decoder = Decoder(WANTED, way)
+    decoder = Decoder(replace(WANTED, bad_sub_batches=fate), way)
     try:
         batches = list(decoder.add(chunk, low, high))
+    except UnopenedSubBatch as error:
+        assert fate == "fail"
+        return str(error)
     except DamagedChunk as error:
         return str(error)
     batches += decoder.finish()
@@ -169,8 +185,48 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @some
-@given(chunk=damaged(), cut=st.tuples(st.integers(0, 40), st.integers(0, 80)))
-def test_a_chunk_with_damage_is_rows_or_a_damaged_chunk(chunk: bytes, cut: tuple[int, int]) -> None:
-    first, *others = (decode(way_of(name), chunk, *cut) for name in WAYS)
+@given(
+    chunk=damaged(),
+    cut=st.tuples(st.integers(0, 40), st.integers(0, 80)),
+    fate=st.sampled_from(FATES),
+)
+def test_a_chunk_with_damage_is_rows_or_a_damaged_chunk(
+    chunk: bytes, cut: tuple[int, int], fate: Fate
+) -> None:
+    first, *others = (decode(way_of(name), chunk, *cut, fate) for name in WAYS)
 
     assert all(other == first for other in others)
+
+
+BAD = (
+    SubBatch(GZIP, 3, 20, b"no gzip"),
+    SubBatch(0, 2, 15, SubBatch.of([b"e", b"f", b"g"]).body),
+    SubBatch(0, 4, 15, SubBatch.of([b"h", b"i", b"j"]).body),
+    SubBatch(6, 1, 9, b""),
+)
+ENTRIES = (b"a", SubBatch.of([b"b", b"c", b"d"], GZIP), *BAD)
+"""A record, a sub-batch, and some that cannot be opened."""
+
+
+@some
+@given(
+    parts=st.lists(st.sampled_from(ENTRIES), max_size=12),
+    cuts=st.lists(st.integers(0, 40), max_size=3).map(sorted),
+    fate=st.sampled_from(FATES[1:]),
+)
+def test_ranges_that_meet_in_a_bad_sub_batch_give_what_one_range_gives(
+    way: ModuleType, parts: list[bytes | SubBatch], cuts: list[int], fate: Fate
+) -> None:
+    chunk = chunk_of(*parts)
+    wanted = replace(WANTED, columns=(*COLUMNS, "bad_sub_batch"), bad_sub_batches=fate)
+
+    def rows(low: int, high: int) -> list[Any]:
+        batches = batches_of([chunk], wanted, way, low, high)
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    whole = rows(0, 1 << 40)
+    sent = [part.body for part in parts if isinstance(part, SubBatch) and part in BAD]
+    given = [row["body"] for row in whole if row["body_type"] == "bad-sub-batch"]
+    assert given == (sent if fate == "raw" else [])
+    pieces = [rows(*piece) for piece in pairwise([0, *cuts, 1 << 40])]
+    assert [row for piece in pieces for row in piece] == whole

@@ -1,4 +1,4 @@
-"""The lag of a query from each form in which Spark gives its progress."""
+"""What there is to say of a query from each form in which Spark gives its progress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import pyspark_hutch
-from pyspark_hutch.progress import lag
+from pyspark_hutch.progress import lag, left_out
 
 END = '{"a": {"o": 10}, "b": {"i": "7f3a", "o": 5}}'
 LATEST = '{"a": {"o": 25}, "b": {"o": 5}, "c": {"o": 3}}'
@@ -51,7 +51,51 @@ def test_lag_is_never_less_than_nothing() -> None:
     assert lag({"sources": [source]}) == {"a": 0}
 
 
+def batch(start: object, end: object, rows: int) -> dict[str, object]:
+    return {"startOffset": start, "endOffset": end, "numInputRows": rows}
+
+
+START = '{"a": {"o": 4}, "b": {"i": "7f3a", "o": 5}}'
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        {"sources": [batch(START, END, 4)]},
+        {"sources": [batch(json.loads(START), json.loads(END), 4)]},
+        SimpleNamespace(sources=[SimpleNamespace(**batch(START, END, 4))]),
+        json.dumps({"sources": [batch(json.loads(START), json.loads(END), 4)]}),
+        {"sources": [batch(START, END, 6), batch(START, END, 4)]},
+        {"sources": [batch('{"a": {"o": 9}}', '{"a": {"o": 10}, "new": {"o": 3}}', 2)]},
+    ],
+    ids=["texts", "documents", "objects", "json", "two sources", "a new partition"],
+)
+def test_offsets_without_a_row_are_those_passed_less_the_rows(progress: object) -> None:
+    assert left_out(progress) == 2
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        None,
+        {},
+        {"sources": []},
+        {"sources": [batch(None, END, 0)]},
+        {"sources": [batch(START, END, 6)]},
+        {"sources": [batch(START, END, 12)]},
+        {"sources": [batch(END, START, 0)]},
+        {"sources": [batch("3", "7", 1)]},
+        {"sources": [batch('{"topic": {"0": 7}}', '{"topic": {"0": 9}}', 1)]},
+    ],
+)
+def test_nothing_is_left_out_before_the_first_batch_nor_where_all_are_read(
+    progress: object,
+) -> None:
+    assert left_out(progress) == 0
+
+
 def test_the_package_gives_its_names_when_they_are_asked_for() -> None:
     assert pyspark_hutch.lag is lag
+    assert pyspark_hutch.left_out is left_out
     with pytest.raises(AttributeError, match="'pyspark_hutch' has no attribute 'lagg'"):
         _ = pyspark_hutch.lagg

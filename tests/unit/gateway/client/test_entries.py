@@ -73,20 +73,41 @@ def with_crc(data: bytes) -> bytes:
         *DAMAGED.values(),
         with_crc(DAMAGED["an entry that is too long"]),
         with_crc(chunk_of(b"").replace(b"\0\0\0\4" + bytes(8), b"\0\0\0\2" + bytes(8))[:-2]),
-        chunk_of(SubBatch(0, 2, 5, b"\0\0\0\1a")),
-        chunk_of(SubBatch(0, 1, 12, SubBatch.of([b"a"]).encoded())),
-        chunk_of(SubBatch(0, 1, 5, b"\0\0\0\2a")),
-        chunk_of(SubBatch(0, 1, 11, SubBatch.of([b""]).encoded()[:11])),
-        chunk_of(SubBatch(GZIP, 1, 5, b"no gzip")),
-        chunk_of(SubBatch(GZIP, 1, 5, gzip.compress(b"\0\0\0\1a", mtime=0)[:-1])),
-        chunk_of(SubBatch(GZIP, 1, 4, gzip.compress(b"\0\0\0\1a", mtime=0))),
-        chunk_of(SubBatch(GZIP, 1, 6, gzip.compress(b"\0\0\0\1a", mtime=0))),
         with_crc(chunk_of(SubBatch.of([b"abc"]))[:-1]),
     ],
 )
 def test_damage_is_told_and_never_read(data: bytes) -> None:
     with pytest.raises(BadAnswer):
         list(records_of(data))
+
+
+ONE = gzip.compress(b"\0\0\0\1a", mtime=0)
+BAD: dict[str, tuple[SubBatch, str]] = {
+    "fewer records": (SubBatch(0, 2, 5, b"\0\0\0\1a"), "does not hold 2 records in 5 bytes"),
+    "more records": (SubBatch(0, 1, 10, b"\0\0\0\1a" * 2), "does not hold 1 records in 10 bytes"),
+    "a sub-batch in it": (SubBatch(0, 1, 12, SubBatch.of([b"a"]).encoded()), "does not hold 1"),
+    "a record that is too long": (SubBatch(0, 1, 5, b"\0\0\0\2a"), "does not hold 1 records"),
+    "a head that is cut off": (SubBatch(0, 2, 7, bytes(7)), "does not hold 2 records in 7 bytes"),
+    "no gzip": (SubBatch(GZIP, 1, 5, b"no gzip"), "is not 5 bytes compressed by gzip"),
+    "gzip that is cut off": (SubBatch(GZIP, 1, 5, ONE[:-1]), "is not 5 bytes compressed by gzip"),
+    "fewer bytes by its head": (SubBatch(GZIP, 1, 4, ONE), "is not 4 bytes compressed by gzip"),
+    "more bytes by its head": (SubBatch(GZIP, 1, 6, ONE), "is not 6 bytes compressed by gzip"),
+    "an unknown codec": (SubBatch(6, 1, 6, ONE), "is compressed by an unknown codec, 6"),
+}
+
+
+@pytest.mark.parametrize(("bad", "fault"), BAD.values(), ids=BAD)
+def test_a_sub_batch_that_is_not_what_it_says_is_its_publishers_fault(
+    bad: SubBatch, fault: str
+) -> None:
+    found = records_of(chunk_of(b"a", bad))
+
+    assert next(found) == (100, b"a")
+    with pytest.raises(ClientError) as caught:
+        next(found)
+    assert not isinstance(caught.value, BadAnswer)
+    said = f"at offset 101 a publisher sent a sub-batch of {bad.record_count} records that {fault}"
+    assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -99,16 +120,16 @@ def test_no_more_is_decompressed_than_a_server_takes(raw_bytes: int, is_tried: b
         tried.append(raw_bytes)
         return b""
 
-    with pytest.raises(BadAnswer):
+    with pytest.raises(ClientError, match=f"{raw_bytes} bytes"):
         list(records_of(chunk_of(SubBatch(SNAPPY, 1, raw_bytes, b"x")), {SNAPPY: notes}))
 
     assert bool(tried) is is_tried
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError, zlib.error])
-def test_a_codec_that_fails_is_damage(error: Callable[[], Exception]) -> None:
+def test_a_codec_that_fails_is_the_publishers_fault(error: Callable[[], Exception]) -> None:
     def fails(_body: bytes, _raw_bytes: int) -> bytes:
         raise error()
 
-    with pytest.raises(BadAnswer, match="compressed by codec 2"):
+    with pytest.raises(ClientError, match="that is not 5 bytes compressed by snappy"):
         list(records_of(chunk_of(SubBatch(SNAPPY, 1, 5, b"x")), {SNAPPY: fails}))

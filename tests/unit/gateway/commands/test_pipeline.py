@@ -139,6 +139,8 @@ def test_wrong_arguments_are_one_line_and_exit_code_2(
         ["to-lake", "orders"],
         ["to-lake", "orders", "x", "--format", "avro"],
         ["to-lake", "orders", "x", "--option", "stream"],
+        ["to-lake", "orders", "x", "--bad-sub-batches", "drop"],
+        ["from-files", "a.csv", "orders", "--bad-sub-batches", "skip"],
         ["copy", "a", "b"],
         ["zip"],
     ],

@@ -5,9 +5,17 @@ import pytest
 
 from gateway.log.amqp.message import Body, message_of
 from gateway.log.amqp.writing import BasicProperties, pack_message, section, text
+from gateway.log.records.reading import Unreadable
 from gateway.log.records.writing import RECORD_BYTES_MAX
-from gateway.mewbase.events import CONTENT_TYPE, RECORD_HEAD_BYTES, event_of, record_of
-from gateway.settings.mewbase import EVENT_BYTES_MAX
+from gateway.mewbase.events import (
+    CONTENT_TYPE,
+    RECORD_HEAD_BYTES,
+    NoEvents,
+    event_of,
+    record_of,
+    records_instead,
+)
+from gateway.settings.mewbase import EVENT_BYTES_MAX, BadSubBatches
 
 EVENTS = [bson.encode(each) for each in ({}, {"a": 1}, {"a": bytes(240)}, {"a": bytes(300)})]
 
@@ -48,3 +56,27 @@ def test_anything_else_is_wrapped() -> None:
     }
     for record, data in records.items():
         assert bson.decode(event_of(record)) == {"data": data}
+
+
+@pytest.mark.parametrize("body", [b"\x1f\x8b garbage", b"", EVENTS[1], record_of(EVENTS[1])])
+def test_what_was_sent_as_a_sub_batch_is_one_event_of_its_bytes(body: bytes) -> None:
+    bad = Unreadable(10, 14, 1_000, "a publisher sent a sub-batch that …", body)
+
+    ((position, timestamp_ms, record),) = records_instead(bad, BadSubBatches.RAW)
+
+    assert (position, timestamp_ms) == (10, 1_000)
+    assert bson.decode(event_of(record)) == {"data": body}
+    assert records_instead(bad, BadSubBatches.SKIP) == []
+
+
+def test_a_reader_that_begins_within_a_bad_sub_batch_gets_nothing_of_it() -> None:
+    bad = Unreadable(12, 14, 1_000, "a publisher sent a sub-batch that …", None)
+
+    assert records_instead(bad, BadSubBatches.RAW) == []
+
+
+def test_where_nothing_may_stand_for_events_the_place_and_the_setting_are_named() -> None:
+    bad = Unreadable(10, 14, 1_000, "a publisher sent a sub-batch that …", b"")
+
+    with pytest.raises(NoEvents, match=r"^at position 10 a publisher sent .* mewbase\.bad_sub_bat"):
+        records_instead(bad, BadSubBatches.FAIL)

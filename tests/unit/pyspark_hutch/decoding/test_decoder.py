@@ -1,11 +1,9 @@
 """Chunks to batches: what is read of a chunk, what is refused, and where batches end."""
 
-import gzip
 import pickle
 import tracemalloc
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -15,7 +13,7 @@ from gateway.log.amqp.writing import BasicProperties, pack_message
 from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted
 from pyspark_hutch.decoding.gathering import BATCH_BYTES_MAX, ROWS_MAX
 from pyspark_hutch.rows.columns import DEFAULT
-from tests.chunks import GZIP, HEADER, SNAPPY, SubBatch
+from tests.chunks import GZIP, HEADER, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import (
     EVERYTHING,
     TIMESTAMP_MS,
@@ -354,41 +352,7 @@ def test_offsets_beyond_63_bits_are_damage(chunk_id: int) -> None:
     assert "do not fit behind it" in damage(chunk_of(b"a", chunk_id=chunk_id)).reason
 
 
-def test_damage_outside_the_range_is_not_looked_at() -> None:
-    chunk = chunk_of(b"a", SubBatch(GZIP, 2, 10, b"no gzip"), b"b", chunk_id=10)
-
-    assert [row["body"] for row in rows_of([chunk], BODIES, None, 13)] == [b"b"]
-    assert [row["body"] for row in rows_of([chunk], BODIES, None, 0, 11)] == [b"a"]
-    assert damage(chunk, 12, 13).offset == 11
-
-
 SHORT = SubBatch.of([b"ab", b"c"])
-
-
-@pytest.mark.parametrize(
-    ("entry", "reason"),
-    [
-        (SubBatch(GZIP, 2, 11, b"no gzip"), "a sub-batch is not 11 bytes compressed by gzip"),
-        (SubBatch(SNAPPY, 2, 12, gzip.compress(b"")), "a sub-batch is not 12 bytes"),
-        (SubBatch(5, 2, 11, b"x"), "a sub-batch is compressed by an unknown codec, 5"),
-        (SubBatch(GZIP, 2, 1 << 27, b"x"), "a sub-batch says that it has 134217728 bytes"),
-        (SubBatch(0, 3, 11, SHORT.body), "a sub-batch does not hold 3 records in 11 bytes"),
-        (SubBatch(0, 1, 11, SHORT.body), "a sub-batch does not hold 1 records in 11 bytes"),
-        (SubBatch(0, 2, 10, SHORT.body[:-1]), "a sub-batch does not hold 2 records in 10 bytes"),
-        (SubBatch(0, 1, 17, SHORT.encoded()), "a sub-batch does not hold 1 records"),
-    ],
-)
-def test_a_sub_batch_that_is_not_what_it_says_is_damage(entry: SubBatch, reason: str) -> None:
-    error = damage(chunk_of(b"a", entry, chunk_id=10))
-
-    assert reason in error.reason
-    assert error.offset == 11
-
-
-def test_a_sub_batch_is_looked_at_up_to_its_end_if_its_last_record_is_wanted() -> None:
-    chunk = chunk_of(SubBatch(0, 1, 11, SHORT.body), chunk_id=10)
-
-    assert "does not hold 1 records" in damage(chunk, 10, 11).reason
 
 
 @pytest.mark.parametrize("size", [1, 10, 11, 15])
@@ -398,14 +362,3 @@ def test_a_sub_batch_that_is_not_all_there_is_damage(size: int) -> None:
     header[7:9] = [crc32(whole[:size]), size]
 
     assert "reaches past the chunk's end" in damage(HEADER.pack(*header) + whole[:size]).reason
-
-
-def test_rows_before_the_damage_are_not_lost(way: ModuleType) -> None:
-    decoder = Decoder(BODIES, way)
-    chunk = chunk_of(b"a", SubBatch(GZIP, 1, 9, b"no gzip"))
-
-    with pytest.raises(DamagedChunk):
-        list(decoder.add(chunk, 0, 9))
-
-    rows: list[Any] = [row for batch in decoder.finish() for row in batch.to_pylist()]
-    assert [row["body"] for row in rows] == [b"a"]

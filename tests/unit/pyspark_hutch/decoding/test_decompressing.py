@@ -8,11 +8,17 @@ import cramjam
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.decoding.decompressing import BadCompression, decompress
-from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX
+from pyspark_hutch.decoding.decompressing import CODECS
+from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX, SubBatch
+from pyspark_hutch.shared.log.sub_batches import BadSubBatch, uncompressed
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))
+
+
+def decompress(codec: int, source: bytes, start: int, end: int, size: int) -> bytes:
+    """Decompress the body of a sub-batch of one record."""
+    return uncompressed(source, SubBatch(codec, 1, size, start, end), CODECS)
 
 
 def snappy_block(raw: bytes) -> bytes:
@@ -72,7 +78,7 @@ def test_every_codec_gives_its_records(
 ) -> None:
     body = bytes(compress(raw))  # type: ignore[call-overload]  # a Buffer of cramjam or bytes
 
-    assert bytes(decompress(codec, b"<<" + body + b">>", 2, 2 + len(body), len(raw))) == raw
+    assert decompress(codec, b"<<" + body + b">>", 2, 2 + len(body), len(raw)) == raw
 
 
 @pytest.mark.parametrize(("codec", "compress"), list(FORMS.values())[1:], ids=list(FORMS)[1:])
@@ -82,7 +88,7 @@ def test_another_size_than_it_says_is_refused(
 ) -> None:
     body = bytes(compress(RAW))  # type: ignore[call-overload]  # a Buffer of cramjam or bytes
 
-    with pytest.raises(BadCompression, match=f"is not {len(RAW) + difference} bytes compressed"):
+    with pytest.raises(BadSubBatch, match=f"is not {len(RAW) + difference} bytes compressed"):
         decompress(codec, body, 0, len(body), len(RAW) + difference)
 
 
@@ -95,7 +101,7 @@ def test_a_body_cut_short_is_refused_or_whole(
 
     try:
         raw = decompress(codec, body, 0, len(body), len(RAW))
-    except BadCompression:
+    except BadSubBatch:
         return
     # What ends a frame of lz4 says nothing of its content.
     assert codec == LZ4
@@ -110,22 +116,22 @@ def test_a_body_cut_short_is_refused_or_whole(
     ids=range(8),
 )  # fmt: skip
 def test_garbage_is_refused(codec: int, body: bytes) -> None:
-    with pytest.raises(BadCompression, match="is not 50 bytes compressed by"):
+    with pytest.raises(BadSubBatch, match="is not 50 bytes compressed by"):
         decompress(codec, body, 0, len(body), 50)
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_an_unknown_codec_is_refused(codec: int) -> None:
-    with pytest.raises(BadCompression, match=f"unknown codec, {codec}"):
+    with pytest.raises(BadSubBatch, match=f"unknown codec, {codec}"):
         decompress(codec, b"x", 0, 1, 1)
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_a_size_above_the_limit_is_refused_before_anything_is_done(codec: int) -> None:
     size = UNCOMPRESSED_BYTES_MAX
-    with pytest.raises(BadCompression, match=f"says that it has {size + 1} bytes"):
+    with pytest.raises(BadSubBatch, match=f"says that it has {size + 1} bytes"):
         decompress(codec, b"x", 0, 1, size + 1)
-    with pytest.raises(BadCompression, match=f"is not {size} bytes"):
+    with pytest.raises(BadSubBatch, match=f"is not {size} bytes"):
         decompress(codec, b"x", 0, 1, size)
 
 
@@ -137,7 +143,7 @@ def test_a_body_that_grows_beyond_what_it_says_takes_no_memory(
     before = pa.default_memory_pool().max_memory()
     tracemalloc.start()
 
-    with pytest.raises(BadCompression):
+    with pytest.raises(BadSubBatch):
         decompress(codec, bomb, 0, len(bomb), 1000)
 
     _, peak = tracemalloc.get_traced_memory()

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.sources import BUDGETS, local, name_of, reading, writing
+from pyspark_hutch.jobs.sources import BUDGETS, fate_of, local, name_of, reading, writing
 
 GIVEN = {"endpoints": "localhost", "stream": "orders"}
 
@@ -78,3 +78,13 @@ def test_a_folder_of_this_machine_is_absolute() -> None:
 def test_a_folder_elsewhere_is_refused() -> None:
     with pytest.raises(WrongArgument, match="s3://lake is not a folder of this machine"):
         local("s3://lake")
+
+
+@pytest.mark.parametrize(
+    ("given", "fate"),
+    [({}, "fail"), ({"badSubBatches": "skip"}, "skip"), ({"BADSUBBATCHES": "Raw"}, "raw")],
+)
+def test_what_becomes_of_bad_sub_batches_is_found_among_the_options(
+    given: dict[str, str], fate: str
+) -> None:
+    assert fate_of(GIVEN | given) == fate

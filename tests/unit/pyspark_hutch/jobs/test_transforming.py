@@ -52,6 +52,60 @@ def test_without_a_function_rows_go_as_they_are() -> None:
     assert row["reason"] is None
 
 
+REASON = "a publisher sent a sub-batch of 4 records that is not 28 bytes compressed by gzip"
+
+
+def rows_with_bad_ones(bodies: list[bytes], bad: list[int]) -> pa.StructArray:
+    """Rows as badSubBatches=raw gives them; `bad` has the indexes of those that are no messages."""
+    schema = arrow_schema((*READ, "bad_sub_batch"))
+    plain = rows(*bodies).to_pylist(maps_as_pydicts="strict")
+    said = {"reason": REASON, "codec": 1, "records": 4, "uncompressed_bytes": 28}
+    given = [row | {"bad_sub_batch": said if at in bad else None} for at, row in enumerate(plain)]
+    return pa.array(given, pa.struct(list(schema)))
+
+
+@pytest.mark.parametrize("takes_batches", [False, True])
+@pytest.mark.parametrize("bad", [[], [0], [1], [3], [0, 1], [2, 3], [0, 1, 2, 3]])
+def test_a_sub_batch_that_cannot_be_opened_is_a_bad_row_that_no_function_sees(
+    bad: list[int], *, takes_batches: bool
+) -> None:
+    seen: list[bytes] = []
+
+    def function(given: Any) -> Any:  # noqa: ANN401  # a row or a batch
+        if takes_batches:
+            assert given.schema.names == list(READ)
+            assert given.num_rows
+            seen.extend(given.column("body").to_pylist())
+        else:
+            assert set(given) == set(READ)
+            seen.append(given["body"])
+        return given
+
+    transform = Transform(function, takes_batches=takes_batches, fails=False)
+    bodies = [b"0", b"1", b"2", b"3"]
+
+    found = made(transform, rows_with_bad_ones(bodies, bad))
+
+    assert [row["body"] for row in found] == bodies
+    assert [row["reason"] for row in found] == [REASON if at in bad else None for at in range(4)]
+    assert seen == [body for at, body in enumerate(bodies) if at not in bad]
+    for at in bad:
+        assert found[at]["application_properties"] == {
+            "dead-letter-reason": REASON,
+            "dead-letter-stream": "orders",
+            "dead-letter-offset": str(10 + at),
+        }
+
+
+def test_a_sub_batch_that_cannot_be_opened_ends_a_copy_that_is_told_nothing_else() -> None:
+    with pytest.raises(JobFailed, match="row at offset 11 of stream 'orders': a publisher sent a"):
+        Transform()(rows_with_bad_ones([b"0", b"1"], [1]))
+
+
+def test_no_rows_are_none() -> None:
+    assert made(Transform(), rows_with_bad_ones([], [])) == []
+
+
 def test_a_function_gets_the_stream_offset_and_time_of_a_row() -> None:
     seen: list[Any] = []
 

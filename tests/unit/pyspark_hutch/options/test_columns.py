@@ -3,6 +3,7 @@ import pytest
 from pyspark_hutch.options.columns import (
     APP_COLUMNS,
     ASSIGN,
+    BAD_SUB_BATCH,
     CHUNK_FIELDS,
     FIELDS,
     METADATA_FIELDS,
@@ -20,13 +21,19 @@ def refused(kind: Kind, text: str) -> str:
 
 
 def test_the_names_are_those_of_the_table_of_columns() -> None:
-    assert tuple(column.name for column in COLUMNS) == DEFAULT + FIELDS + CHUNK_FIELDS
+    assert tuple(column.name for column in COLUMNS) == (
+        *DEFAULT,
+        *FIELDS,
+        *CHUNK_FIELDS,
+        BAD_SUB_BATCH,
+    )
     assert {column.name for column in COLUMNS} == TAKEN
 
 
 def test_fields_come_in_the_order_of_the_columns() -> None:
     assert METADATA_FIELDS.parse("Footer, header") == ("header", "footer")
     assert METADATA_FIELDS.parse(",".join(FIELDS)) == FIELDS
+    assert METADATA_FIELDS.parse("bad_sub_batch,footer") == ("footer", "bad_sub_batch")
 
 
 @pytest.mark.parametrize("text", ["", "body", "chunk_id", "header,", "headers"])

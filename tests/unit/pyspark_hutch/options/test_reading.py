@@ -75,11 +75,12 @@ def test_every_setting_of_a_streaming_read_comes_from_its_option() -> None:
         maxTriggerDelay="1m",
         minPartitions="3",
         maxRecordsPerPartition="4",
-        metadataFields="footer,header",
+        metadataFields="footer,header,bad_sub_batch",
         includeProperties="true",
         includeChunkInfo="true",
         applicationProperties="variant",
         appColumns="tenant string",
+        badSubBatches="Skip",
         filterValues="eu,us",
         filterMatchUnfiltered="true",
         consumerName="job",
@@ -100,12 +101,14 @@ def test_every_setting_of_a_streaming_read_comes_from_its_option() -> None:
                 "properties",
                 "application_properties",
                 "footer",
+                "bad_sub_batch",
                 "chunk_id",
                 "entry_index",
                 "sub_index",
             ),
             variant=True,
             app_columns=(("tenant", "string"),),
+            bad_sub_batches="skip",
         ),
         filter=Filter(("eu", "us"), match_unfiltered=True),
         consumer_name="job",
@@ -338,6 +341,14 @@ def test_a_raw_body_may_come_with_the_place_in_its_chunk() -> None:
 
     assert settings.decoding == Decoding(
         "raw", extra_columns=("chunk_id", "entry_index", "sub_index")
+    )
+
+
+def test_a_raw_body_may_come_with_what_is_wrong_with_a_sub_batch() -> None:
+    settings = batch(bodyFormat="raw", metadataFields="bad_sub_batch", badSubBatches="raw")
+
+    assert settings.decoding == Decoding(
+        "raw", extra_columns=("bad_sub_batch",), bad_sub_batches="raw"
     )
 
 

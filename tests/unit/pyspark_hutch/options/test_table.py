@@ -102,6 +102,10 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
     "includeChunkInfo": ({"true": True, "FALSE": False}, ["", "yes", "1"]),
     "applicationProperties": ({"map": "map", "Variant": "variant"}, ["", "json"]),
     "appColumns": ({"a int": (("a", "int"),)}, ["", "a", "a map", "offset int", "a int, A int"]),
+    "badSubBatches": (
+        {"fail": "fail", "SKIP": "skip", "raw": "raw"},
+        ["", "drop", "true"],
+    ),
     "filterValues": (
         {"a": ("a",), "a, b": ("a", "b"), '["a,b"]': ("a,b",)},
         ["", "a,", "a,a", "x" * 256, "[1]"],

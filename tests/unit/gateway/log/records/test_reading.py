@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log.entries import RECORD_HEAD
+from gateway.log.entries import RECORD_HEAD, UNCOMPRESSED_BYTES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.log.retention import Cut, remove_before
@@ -20,10 +20,25 @@ CODECS = [NONE, GZIP, SNAPPY, LZ4, ZSTD]
 class Reading:
     """A reader, and how often it was woken."""
 
-    def __init__(self, rig: LogRig, log: StreamLog, offset: int = 0, **options: int) -> None:
+    def __init__(
+        self,
+        rig: LogRig,
+        log: StreamLog,
+        offset: int = 0,
+        *,
+        sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
+        stays_at_bad: bool = False,
+    ) -> None:
         self.rig = rig
         self.wake_count = 0
-        self.reader: RecordReader = rig.run(reader_from(log, offset, self._woken, **options))
+        opening = reader_from(
+            log,
+            offset,
+            self._woken,
+            sub_batch_bytes_max=sub_batch_bytes_max,
+            stays_at_bad=stays_at_bad,
+        )
+        self.reader: RecordReader = rig.run(opening)
 
     def _woken(self) -> None:
         self.wake_count += 1
@@ -236,24 +251,24 @@ def test_a_reader_that_is_behind_what_was_removed_goes_on_with_the_oldest(
 GOOD = SubBatch.of([b"s", b"t"], LZ4)
 BOMB = SubBatch.of([bytes(1 << 20)] * 8, GZIP)
 BAD: dict[str, tuple[SubBatch, str]] = {
-    "an unknown codec": (SubBatch(5, 2, 10, b"x"), "its codec, 5, is unknown"),
-    "garbage": (SubBatch(ZSTD, 2, 10, b"x"), "it is not 10 bytes compressed by zstd"),
-    "more than it says": (SubBatch(GZIP, 8, 1_000, BOMB.body), "it is not 1000 bytes"),
+    "an unknown codec": (SubBatch(5, 2, 10, b"x"), "is compressed by an unknown codec, 5"),
+    "garbage": (SubBatch(ZSTD, 2, 10, b"x"), "is not 10 bytes compressed by zstd"),
+    "more than it says": (SubBatch(GZIP, 8, 1_000, BOMB.body), "is not 1000 bytes"),
     "more than is opened": (
         SubBatch(SNAPPY, 8, (1 << 20) + 1, GOOD.body),
-        "it says that it has 1048577 bytes, more than 1048576",
+        "says that it has 1048577 bytes, more than 1048576",
     ),
     "more records than it says": (
         SubBatch(LZ4, 1, GOOD.raw_size, GOOD.body),
-        "it does not hold 1 records",
+        "does not hold 1 records",
     ),
-    "fewer records": (SubBatch(LZ4, 3, GOOD.raw_size, GOOD.body), "it does not hold 3 records"),
+    "fewer records": (SubBatch(LZ4, 3, GOOD.raw_size, GOOD.body), "does not hold 3 records"),
     "a record that is cut off": (
         SubBatch(NONE, 1, 0, RECORD_HEAD.pack(3) + b"ab"),
-        "it does not hold 1 records",
+        "does not hold 1 records",
     ),
-    "a head that is cut off": (SubBatch(NONE, 2, 0, bytes(7)), "it does not hold 2 records"),
-    "a sub-batch in it": (SubBatch(NONE, 1, 0, GOOD.encoded()), "it does not hold 1 records"),
+    "a head that is cut off": (SubBatch(NONE, 2, 0, bytes(7)), "does not hold 2 records"),
+    "a sub-batch in it": (SubBatch(NONE, 1, 0, GOOD.encoded()), "does not hold 1 records"),
 }
 
 
@@ -273,7 +288,9 @@ def test_a_sub_batch_that_cannot_be_opened_is_told_and_what_follows_is_given(
     assert isinstance(unreadable, Unreadable)
     assert (unreadable.offset, unreadable.next_offset) == (1, end)
     assert unreadable.timestamp_ms == 10
-    assert reason in unreadable.reason
+    sent = f"a publisher sent a sub-batch of {bad.record_count} records that {reason}"
+    assert unreadable.reason.startswith(sent)
+    assert unreadable.body == bad.body
     assert given[2:] == [numbered(end, 10, [b"z"]), numbered(end + 1, 20, [b"s", b"t"])]
 
 
@@ -285,7 +302,21 @@ def test_what_cannot_be_opened_begins_with_the_offset_that_was_asked_for(rig: Lo
 
     assert isinstance(unreadable, Unreadable)
     assert (unreadable.offset, unreadable.next_offset) == (40, 100)
+    assert unreadable.body is None, "a reader that begins before it has it"
     assert after == numbered(100, 10, [b"z"])
+
+
+def test_a_reader_that_stays_at_what_cannot_be_opened_gives_it_again(rig: LogRig) -> None:
+    log = rig.create()
+    commit(rig, log, 10, b"a", SubBatch(7, 4, 0, b"x"), b"z")
+    reader = Reading(rig, log, stays_at_bad=True).reader
+
+    assert reader.next() == numbered(0, 10, [b"a"])
+    for _ in range(3):
+        unreadable = reader.next()
+        assert isinstance(unreadable, Unreadable)
+        assert (unreadable.offset, unreadable.next_offset, unreadable.body) == (1, 5, b"x")
+        assert reader.next_offset == 1
 
 
 def test_a_sub_batch_without_records_is_passed_over(rig: LogRig) -> None:

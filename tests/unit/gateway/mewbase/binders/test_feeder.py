@@ -15,8 +15,10 @@ from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.projection import Projection
 from gateway.mewbase.events import record_of
 from gateway.pending import Pending, start
+from gateway.settings.mewbase import BadSubBatches
 from store.api import Done, TableEntry
 from store.errors import DiskFull, SegmentFailed, StoreError
+from tests.chunks import GZIP, SubBatch
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.log.log_rig import put
 from tests.unit.gateway.stream.link_rig import Broker
@@ -34,6 +36,7 @@ class Rig:
             self.broker.store_rig.run(self.broker.streams.create(name, {}))
         self.feeders: list[Feeder] = []
         self.pauses: list[tuple[int, Pending[None]]] = []
+        self.fate = BadSubBatches.SKIP
         self.binder = self._opened()
 
     def _opened(self) -> Binder:
@@ -67,7 +70,7 @@ class Rig:
         described = {"name": f"p{number}", "channel": channel, "binder": "x", "id": "id", **more}
         ports = FeederPorts(self.broker.streams, self.wait, self.in_thread)
         projection = Projection.model_validate(described)
-        feeder = Feeder(projection, self.binder, ports, None)
+        feeder = Feeder(projection, self.binder, ports, None, self.fate)
         self.feeders.append(feeder)
         feeder.start()
         return feeder
@@ -79,9 +82,10 @@ class Rig:
         done.settle(None)
         return done
 
-    def publish(self, channel: str = "a", *events: dict[str, Any]) -> None:
+    def publish(self, channel: str = "a", *events: dict[str, Any] | SubBatch) -> None:
         log = self.broker.log(channel)
-        put(log, [record_of(bson.encode(event)) for event in events])
+        encoded = (e if isinstance(e, SubBatch) else record_of(bson.encode(e)) for e in events)
+        put(log, list(encoded))
         self.broker.settle(channel)
 
     def caught_up(self) -> None:
@@ -293,3 +297,51 @@ def test_what_makes_no_document_is_counted_and_told_from_time_to_time(
     rig.publish("a", {"id": 7.5})
     rig.caught_up()
     assert len(caplog.messages) == 3
+
+
+BAD = SubBatch(GZIP, 4, 28, b"garbage")
+SENT = "a publisher sent a sub-batch of 4 records that is not 28 bytes compressed by gzip"
+
+
+@pytest.mark.parametrize("fate", [BadSubBatches.SKIP, BadSubBatches.RAW])
+def test_it_goes_on_behind_a_bad_sub_batch_and_says_so(
+    rig: Rig, caplog: pytest.LogCaptureFixture, fate: BadSubBatches
+) -> None:
+    rig.publish("a", *events(1), BAD, *events(2), BAD)
+    rig.fate = fate
+    feeder = rig.feed(**SUM)
+    rig.publish("a", *events(3))
+
+    assert rig.sum() == 6
+    said = f"projection=p0 from=1 to=4 reason={SENT} bad_sub_batches={fate.value}"
+    assert f"events cannot be taken {said}" in caplog.text
+    assert feeder.passed_over.count == (2 if fate is BadSubBatches.RAW else 0)
+
+
+def test_the_bytes_of_a_bad_sub_batch_are_an_event_without_an_id(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.publish("a", BAD)
+    rig.fate = BadSubBatches.RAW
+    rig.feed(**SUM)
+    rig.caught_up()
+
+    assert "events make no document projection=p0 channel=a events=1 first=0" in caplog.text
+
+
+def test_one_that_may_not_pass_a_bad_sub_batch_takes_what_is_before_it_and_waits(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.publish("a", *events(1, 2), BAD, *events(4))
+    rig.fate = BadSubBatches.FAIL
+    rig.feed(**SUM)
+
+    assert [rig.end_pause() for _ in range(4)] == [100, 200, 400, 800]
+    assert rig.sum() == 3
+    assert f"projection waits projection=p0 channel=a error=at position 2 {SENT}" in caplog.text
+    assert "set mewbase.bad_sub_batches to skip or raw" in caplog.text
+
+    rig.restart()
+    rig.fate = BadSubBatches.SKIP
+    rig.feed(**SUM)
+    assert rig.sum() == 7

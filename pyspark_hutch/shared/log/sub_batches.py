@@ -1,0 +1,1 @@
+../../../gateway/log/sub_batches.py
