@@ -201,7 +201,6 @@ class Backend:
     def _authentication(self, access: Access, attempts: AttemptLedger) -> Authentication:
         users = self._settings.users
         passwords = PasswordCheck(Threads(self._loop).run, time.monotonic)
-        access.users_changed = passwords.forget
         return Authentication(
             access,
             passwords,

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.broker.access.access import Access
-from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
+from gateway.broker.access.authentication import UNREAD, Authentication, LoginRefused, Peer
 from gateway.broker.access.model import Right
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.log.names import is_named_after, is_own, scope_of
 from gateway.network.addresses import is_loopback
 from gateway.network.basic import basic_credentials
+from gateway.pravega.controller.errors import Busy
 from gateway.pravega.controller.rights import Caller, LogIn
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]
             line = "login refused by the controller peer=%s user=%r reason=%s"
             say = authentication.refusals.say
             say(log.warning, host, line, host, refused.user, refused.reason.value)
+            if refused.reason.is_unread:
+                raise Busy(UNREAD) from None
             return None
 
     return log_in

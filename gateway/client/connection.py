@@ -16,7 +16,7 @@ from ..stream.wire.codes import ResponseCode
 from ..stream.wire.commands import BY_NAME
 from ..stream.wire.offsets import NEXT, NONE, OffsetSpec
 from .conversation import BODY, DELIVER, Conversation
-from .errors import BadAnswer, ClientError, Refused, in_words
+from .errors import BadAnswer, ClientError, Refused, ServerBusy, in_words
 from .login import Endpoint, Login, connect
 
 IDS: Final = 256
@@ -127,6 +127,7 @@ class Connection(Conversation):
         """Go through all steps from a connected socket to an open virtual host.
 
         Raises:
+            ServerBusy: The server did not compare the password; another try may help.
             Refused: User, password or virtual host are wrong; the text says which.
         """
         self.authenticate(login)
@@ -147,6 +148,9 @@ class Connection(Conversation):
         self.mechanisms = offer
         proof = m.SaslAuthenticate(login.mechanism, login.secret)
         code = self.ask(m.SaslAuthenticateReply, "sasl_authenticate", proof).code
+        if code == ResponseCode.STREAM_NOT_AVAILABLE:
+            what = f"did not compare the password of user {login.user!r}"
+            raise ServerBusy(f"{self.endpoint} is busy, and {what}")
         if code != ResponseCode.OK:
             raise Refused(f"{self.endpoint} refused user {login.user!r}: {in_words(code)}", code)
         proposed = self.next_of("tune").message

@@ -3,6 +3,7 @@
 ClientError             base of all
 ├── ServerGone          the connection ended, or could not be made
 │   ├── ConnectionLost  it ended without a word
+│   ├── ServerBusy      the server did not look at the password
 │   └── ClosedByServer  the server closed it; `code` and `reason` tell why
 ├── ServerSilent        the answer did not come in time; a TimeoutError too
 ├── BadAnswer           the server's bytes do not follow the protocol
@@ -22,6 +23,10 @@ class ServerGone(ClientError):
 
 class ConnectionLost(ServerGone):
     """The connection ended without a Close frame."""
+
+
+class ServerBusy(ServerGone):
+    """The server had no time to compare the password, and ended the connection."""
 
 
 class ClosedByServer(ServerGone):

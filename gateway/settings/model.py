@@ -333,7 +333,7 @@ class UsersSettings(_Section):
     failed_logins_a_second_max: Integer = _setting(
         100,
         "Wrong passwords of one user that are compared in a second from one address. Further ones "
-        "in that second are refused unread, except one that was right from there within a minute. "
+        "in that second are refused unread, except one that was right from there within an hour. "
         "An address of IPv6 stands for its network of 64 bits. 0 sets no limit.",
         ge=0,
         le=1_000_000,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway import cli
+from gateway.client.errors import ServerBusy
 from tests.client import Client, Refused
 from tests.integration.server import HutchServer, run_to_its_end, server_environment
 from tests.waiting import HANG_S
@@ -78,7 +79,7 @@ def can_log_in(server: HutchServer, user: str, password: str, virtual_host: str 
         Client.opened(
             *server.endpoint, user=user, password=password, virtual_host=virtual_host
         ).disconnect()
-    except Refused:
+    except (Refused, ServerBusy):
         return False
     return True
 

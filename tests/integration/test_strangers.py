@@ -70,7 +70,7 @@ def test_what_a_stranger_asks_over_http_takes_little_of_the_log(start_server: St
     api = Api(*server.management)
 
     for _ in range(ATTEMPTS):
-        assert api.by("\x80" * 1_400, "x").ask("GET", "whoami").status == 401
+        assert api.by("\x80" * 1_400, "x").ask("GET", "whoami").status in {401, 503}
 
     assert len(server.logs) < LOG_BYTES_MAX
     assert api.status("GET", "whoami") == 200

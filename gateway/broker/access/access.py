@@ -30,7 +30,6 @@ class Access:
     Attributes:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
         has_virtual_host: Tells whether there is a virtual host; set by their owner.
-        users_changed: Told after every change of a user; forgets what was learnt of passwords.
         user_left: Drops what users that are not there have in virtual hosts; set by their owner.
     """
 
@@ -43,7 +42,6 @@ class Access:
         self._lock = Locks()
         self.is_fresh = rows.is_fresh
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
-        self.users_changed: Callable[[], object] = lambda: None
         self.user_left: Callable[[], Coroutine[Pending[Any], None, None]] = _nothing
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
@@ -53,7 +51,6 @@ class Access:
         self.is_fresh = False
         self._users |= {user.name: user for user in users}
         self._permissions |= {(one.user, one.virtual_host): one for one in permissions}
-        self.users_changed()
 
     # What is asked
 
@@ -130,7 +127,6 @@ class Access:
     async def _put_user(self, user: User) -> None:
         await self._table.write(users=[user])
         self._users[user.name] = user
-        self.users_changed()
 
     async def put_many(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Create or replace users and permissions, all or none: one update of the store.
@@ -154,7 +150,6 @@ class Access:
             await self._table.write(users=people.values(), permissions=given.values())
             self._users |= people
             self._permissions |= given
-        self.users_changed()
 
     async def delete_user(self, name: str) -> None:
         """Delete a user with its permissions, and end its connections. Raises NoSuchUser.
@@ -170,7 +165,6 @@ class Access:
             del self._users[name]
             for key in theirs:
                 del self._permissions[key]
-            self.users_changed()
             for connection in self._connections.of(user=name):
                 connection.lose_access()
                 connection.end("its user was deleted")

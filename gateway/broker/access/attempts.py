@@ -2,8 +2,8 @@
 
 From one address so many passwords of one user may be wrong in a second; then none that comes from
 there for that user is compared until the second is over, not even the right one: an answer would be
-what the guessing is for. An address of IPv6 stands for its network of 64 bits, all of which one
-peer has.
+what the guessing is for. A password that found no room to be compared counts as wrong. An address
+of IPv6 stands for its network of 64 bits, all of which one peer has.
 
 Source: rabbit_core_metrics.erl, auth_attempt_succeeded/failed, for what is counted.
 """
@@ -92,7 +92,7 @@ class AttemptLedger:
             attempts.unread += is_unread
 
     def guessed_wrong(self, source: str, user: str) -> None:
-        """Let a password that was compared and is wrong count towards the limit of its user."""
+        """Let a password that is wrong, or not known, count towards the limit of its user."""
         if not self._most:
             return
         key = _key(source, user)

@@ -5,8 +5,12 @@ The mechanisms are SASL's and belong to no protocol. What a later one needs to k
 token, a directory) stands beside `PasswordCheck`.
 
 Some refusals cost nothing: an unknown mechanism, data that are not the mechanism's, no password, a
-certificate that names no user. They guess at nothing, so they count towards no limit. Only a
-password that was compared and is wrong does, and only for its user and address.
+certificate that names no user. They guess at nothing, so they count towards no limit. A password
+that was compared and is wrong does, for its user and address alone; and so does one for which there
+was no room to be compared, since it is none of those that are known to be right.
+
+A password that was not compared may be right. Every protocol tells its client so, in an answer of
+another meaning than that to a wrong one: the client may try again.
 
 Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS), RFC 4422 (EXTERNAL);
 rabbit_auth_mechanism_amqplain.erl.
@@ -25,6 +29,10 @@ from gateway.broker.access.refusals import Refusals
 from gateway.network.addresses import source_of
 
 GUEST: Final = "guest"
+UNREAD: Final = "busy: the password was not compared, try again in some seconds"
+"""Text for a client whose refusal is unread."""
+RETRY_AFTER_S: Final = 5
+"""Seconds, about as many as a full queue of passwords takes."""
 
 
 class Refused(enum.Enum):
@@ -37,12 +45,12 @@ class Refused(enum.Enum):
     LOOPBACK_ONLY = "this user must come from the server's machine"
     """Told only to a client that knows the password."""
     TOO_MANY = "too many passwords of this user from there were wrong"
-    """The password was not compared."""
-    BUSY = "too many passwords wait to be compared"
-    """The same."""
+    BUSY = "busy: too many passwords wait to be compared"
 
-
-_UNREAD: Final = frozenset((Refused.TOO_MANY, Refused.BUSY))
+    @property
+    def is_unread(self) -> bool:
+        """Return whether the password was not compared, and so may be right."""
+        return self in (Refused.TOO_MANY, Refused.BUSY)
 
 
 class LoginRefused(Exception):
@@ -147,8 +155,7 @@ class Authentication:
         try:
             name = await self._judge(mechanism, data, peer, source)
         except LoginRefused as refused:
-            is_unread = refused.reason in _UNREAD
-            self._attempts.failed(source, peer.protocol, is_unread=is_unread)
+            self._attempts.failed(source, peer.protocol, is_unread=refused.reason.is_unread)
             raise
         self._attempts.succeeded(source, peer.protocol)
         return name
@@ -170,17 +177,21 @@ class Authentication:
 
     async def _compare(self, name: str, password: bytes, source: str) -> None:
         """Return if a password is right. Raises LoginRefused."""
+
+        def find() -> User | None:
+            return self._access.user(name)
+
         if not password:  # never, whatever hash there is
             raise LoginRefused(Refused.CREDENTIALS, name)
-        if self._passwords.is_known(name, password, source):
+        if self._passwords.is_known(find, name, password, source):
             return  # before any limit: others of this address may have failed at this user
         if self._attempts.is_over(source, name):
             raise LoginRefused(Refused.TOO_MANY, name)
         try:
-            is_right = await self._passwords.check(
-                lambda: self._access.user(name), name, password, source
-            )
+            is_right = await self._passwords.check(find, name, password, source)
         except TooManyWait:
+            # A guess as well: one that is known from elsewhere would have been let in.
+            self._attempts.guessed_wrong(source, name)
             raise LoginRefused(Refused.BUSY, name) from None
         if not is_right:
             self._attempts.guessed_wrong(source, name)

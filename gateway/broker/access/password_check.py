@@ -1,10 +1,11 @@
-"""Checking passwords: off the event loop, a few at a time, and not again for a minute.
+"""Checking passwords: off the event loop, a few at a time, and not again for an hour.
 
 A wrong password, a user without one and an unknown user cost the same: what takes the time is one
-argon2id, which is done for nothing where no hash asks for it. Success is remembered for a while,
-under a key that only this process can make, so that clients that come back at once after a restart
-of theirs cost one check a password. What waits is served by where it comes from and for which user,
-in turn: one peer with many passwords does not keep others from logging in.
+argon2id, which is done for nothing where no hash asks for it. Success is remembered for an hour
+after its last use, under a key that only this process can make, and with the hash that the password
+fits: it counts while that is still the user's hash. So a client that was let in of late never
+waits. What waits is served by where it comes from and for which user, in turn: one peer with many
+passwords does not keep others from logging in.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ WAITING_MAX: Final = 256
 """Most checks that wait; beyond, the source with the most waiting is refused. Two threads do some
 fifty a second, and a client that misses the handshake's time limit is cut off."""
 REMEMBERED_MAX: Final = 4096
-REMEMBERED_S: Final = 60.0
+REMEMBERED_S: Final = 3600.0
 
 _DECOY: Final = decoy()
 
@@ -41,7 +42,8 @@ class _Check:
 
     find: Callable[[], User | None]
     password: bytes = field(repr=False)
-    is_right: Pending[bool] = field(default_factory=Pending)
+    fits: Pending[PasswordHash | None] = field(default_factory=Pending)
+    """The user's hash that the password is right for; None if it is wrong."""
 
 
 class TooManyWait(Exception):
@@ -49,27 +51,28 @@ class TooManyWait(Exception):
 
 
 class _Memory:
-    """Keys that are remembered for a while: the latest so many."""
+    """Keys of passwords that were right, each with its hash: those that were used last."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
-        self._until_s: OrderedDict[bytes, float] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[PasswordHash, float]] = OrderedDict()
 
-    def add(self, key: bytes) -> None:
-        self._until_s[key] = self._clock_s() + REMEMBERED_S
-        self._until_s.move_to_end(key)
-        if len(self._until_s) > REMEMBERED_MAX:
-            self._until_s.popitem(last=False)
+    def add(self, key: bytes, hashed: PasswordHash) -> None:
+        self._known[key] = hashed, self._clock_s() + REMEMBERED_S
+        self._known.move_to_end(key)
+        if len(self._known) > REMEMBERED_MAX:
+            self._known.popitem(last=False)
 
-    def has(self, key: bytes) -> bool:
-        until_s = self._until_s.get(key)
-        if until_s is not None and until_s <= self._clock_s():
-            del self._until_s[key]
+    def has(self, key: bytes, hashed: PasswordHash | None) -> bool:
+        """Return whether a password fits the hash that its user has now; its hour begins anew."""
+        fits, until_s = self._known.get(key, (None, 0.0))
+        if fits is None:
             return False
-        return until_s is not None
-
-    def clear(self) -> None:
-        self._until_s.clear()
+        if fits != hashed or until_s <= self._clock_s():
+            del self._known[key]
+            return False
+        self.add(key, fits)
+        return True
 
 
 class PasswordCheck:
@@ -83,16 +86,17 @@ class PasswordCheck:
         self._checks: dict[bytes, _Check] = {}
         self._waiting: FairQueue[bytes] = FairQueue(WAITING_MAX)
         self._running = 0
-        self._generation = 0
 
-    def is_known(self, name: str, password: bytes, source: str) -> bool:
-        """Tell whether a password was found right of late, and for this very source."""
-        return self._right_from_there.has(self._key_of(name, password, source))
+    def is_known(
+        self, find: Callable[[], User | None], name: str, password: bytes, source: str
+    ) -> bool:
+        """Return whether a password was right for this very source of late, and still is."""
+        return self._right_from_there.has(self._key_of(name, password, source), _hash_of(find()))
 
     async def check(
         self, find: Callable[[], User | None], name: str, password: bytes, source: str = ""
     ) -> bool:
-        """Tell whether a password is that of a user.
+        """Return whether a password is that of a user.
 
         Args:
             find: Gives the user as it is now, None if there is none.
@@ -103,62 +107,60 @@ class PasswordCheck:
         Raises:
             TooManyWait: It was not compared.
         """
-        generation = self._generation
-        is_right = await self._look(find, name, password, source)
-        if is_right and generation == self._generation:
-            self._right_from_there.add(self._key_of(name, password, source))
-        return is_right
+        fits = await self._look(find, name, password, source)
+        if fits is None:
+            return False
+        self._right_from_there.add(self._key_of(name, password, source), fits)
+        return True
 
     async def _look(
         self, find: Callable[[], User | None], name: str, password: bytes, source: str
-    ) -> bool:
-        key = self._key_of(name, password)
-        if self._right.has(key):
-            return True
+    ) -> PasswordHash | None:
+        key, hashed = self._key_of(name, password), _hash_of(find())
+        if self._right.has(key, hashed):
+            return hashed
         check = self._checks.get(key)
         if check is not None:
             self._waiting.join(key, source, name)
-            return await check.is_right
+            return await check.fits
         check = self._checks[key] = _Check(find, password)
         crowded_out = self._waiting.add(key, source, name)
         if crowded_out is not None:
-            self._checks.pop(crowded_out).is_right.settle(TooManyWait())
+            self._checks.pop(crowded_out).fits.settle(TooManyWait())
         self._begin()
-        return await check.is_right
+        return await check.fits
 
     def _begin(self) -> None:
         while self._running < AT_ONCE and (key := self._waiting.take()) is not None:
             self._running += 1
             run(self._compare(self._checks[key], key), partial(self._done, key))
 
-    async def _compare(self, check: _Check, key: bytes) -> bool:
+    async def _compare(self, check: _Check, key: bytes) -> PasswordHash | None:
         while True:
-            user, generation = check.find(), self._generation
-            hashed = None if user is None else user.password_hash
+            hashed = _hash_of(check.find())
             is_right = await self._run_in_thread(partial(compare, hashed, check.password))
-            if generation == self._generation:
+            if hashed == _hash_of(check.find()):
                 break
-            # Users have changed meanwhile, and perhaps this one.
-        if is_right:
-            self._right.add(key)
-        return is_right
+            # The user has another password since then.
+        if hashed is None or not is_right:
+            return None
+        self._right.add(key, hashed)
+        return hashed
 
-    def _done(self, key: bytes, outcome: bool | BaseException) -> None:  # noqa: FBT001
+    def _done(self, key: bytes, outcome: PasswordHash | BaseException | None) -> None:
         self._running -= 1
         check = self._checks.pop(key)
         self._begin()
-        check.is_right.settle(outcome)
-
-    def forget(self) -> None:
-        """Remember no success, and check again what is being checked: users have changed."""
-        self._generation += 1
-        self._right.clear()
-        self._right_from_there.clear()
+        check.fits.settle(outcome)
 
     def _key_of(self, name: str, password: bytes, source: str = "") -> bytes:
         parts = (name.encode("utf-8", "surrogateescape"), source.encode())
         content = b"".join(len(part).to_bytes(4) + part for part in parts) + password
         return hmac.digest(self._secret, content, hashlib.sha256)
+
+
+def _hash_of(user: User | None) -> PasswordHash | None:
+    return None if user is None else user.password_hash
 
 
 def compare(hashed: PasswordHash | None, password: bytes) -> bool:

@@ -18,7 +18,13 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
+from gateway.broker.access.authentication import (
+    RETRY_AFTER_S,
+    UNREAD,
+    Authentication,
+    LoginRefused,
+    Peer,
+)
 from gateway.broker.access.errors import AccessError
 from gateway.broker.errors import BrokerError
 from gateway.management.administration import Actor, Administration, Role
@@ -151,7 +157,7 @@ class Application:
         except LoginRefused as refused:
             line = "login refused over http peer=%s user=%r reason=%s"
             refusals.say(log.warning, host, line, host, refused.user, refused.reason.value)
-            raise _unknown() from None
+            raise (_busy() if refused.reason.is_unread else _unknown()) from None
         actor = Actor.of(backing.administration.access, user)
         if Role.MANAGEMENT not in actor.roles:
             line = "user without a tag refused over http peer=%s user=%r"
@@ -210,6 +216,11 @@ class Application:
 
 def _unknown() -> Refused:
     return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
+
+
+def _busy() -> Refused:
+    again = {"retry-after": str(RETRY_AFTER_S)}
+    return Refused(HTTPStatus.SERVICE_UNAVAILABLE, "busy", UNREAD, again)
 
 
 def _endpoint_of(resource: Resource, method: str) -> Endpoint:

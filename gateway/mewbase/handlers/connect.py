@@ -9,7 +9,7 @@ from typing import Any, Final
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
-from gateway.broker.access.authentication import LoginRefused, Peer
+from gateway.broker.access.authentication import UNREAD, LoginRefused, Peer
 from gateway.mewbase.host import PROTOCOL
 from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import LoginFailed
@@ -62,6 +62,8 @@ async def _log_in(link: Link, request: Request) -> str:
         line = "login refused peer=%s user=%r mechanism=%r reason=%s"
         reason = refused.reason.value
         link.say(log.warning, line, link.peer, refused.user, link.mechanism, reason)
+        if refused.reason.is_unread:
+            raise LoginFailed(Code.SERVER, UNREAD) from None
         raise LoginFailed(Code.NOT_AUTHENTICATED, "Authentication failed") from None
 
 

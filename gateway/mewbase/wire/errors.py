@@ -14,7 +14,7 @@ class Code(enum.IntEnum):
     NOT_STORED = 4
     """Too large, no room on the disk, or the store has failed."""
     SERVER = 100
-    """The version of a client that is not served, or a fault of the server."""
+    """The version of a client that is not served, a server that is busy, or a fault of it."""
     TRANSACTION_OPEN = 101
     NO_TRANSACTION = 102
     NO_BINDER = 103

@@ -47,3 +47,7 @@ class InvalidRequest(Refused):
 
 class NoRight(Refused):
     """The caller may not do this."""
+
+
+class Busy(Refused):
+    """The caller's password was not compared; it may come again."""

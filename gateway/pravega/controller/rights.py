@@ -24,7 +24,7 @@ class Caller(Protocol):
 LogIn = Callable[[str, str], Coroutine[Pending[Any], None, Caller | None]]
 """From an `authorization`, '' if none was sent, and the peer's host to the caller.
 
-None: it is not let in.
+None: it is not let in. Raises Busy.
 """
 
 

@@ -32,13 +32,17 @@ _CODES = {
     Refused.MALFORMED: ResponseCode.SASL_ERROR,
     Refused.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
     Refused.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
-    Refused.TOO_MANY: ResponseCode.AUTHENTICATION_FAILURE,
-    Refused.BUSY: ResponseCode.AUTHENTICATION_FAILURE,
+    Refused.TOO_MANY: ResponseCode.STREAM_NOT_AVAILABLE,
+    Refused.BUSY: ResponseCode.STREAM_NOT_AVAILABLE,
 }
+"""Codes of refused logins. None says that a server is busy. The one that is told where the password
+was not compared is the only one that clients read as passing; to them 8 is a wrong password, and 15
+a fault of the server."""
 _DELAYED = frozenset(
     (
         ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
         ResponseCode.AUTHENTICATION_FAILURE,
+        ResponseCode.STREAM_NOT_AVAILABLE,
         ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE,
         ResponseCode.SASL_CANNOT_CHANGE_MECHANISM,
         ResponseCode.SASL_CANNOT_CHANGE_USERNAME,

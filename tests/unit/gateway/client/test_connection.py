@@ -11,6 +11,7 @@ from gateway.client.errors import (
     BadAnswer,
     ClientError,
     Refused,
+    ServerBusy,
     ServerGone,
     ServerSilent,
 )
@@ -394,6 +395,16 @@ def test_a_refused_log_in_says_why(
     server.handlers[command] = lambda talk, asked: talk.reply(asked, answer)
 
     with pytest.raises(ClientError, match=words):
+        connect(server)
+
+
+def test_a_server_that_did_not_compare_the_password_is_worth_another_try(
+    server: FakeServer,
+) -> None:
+    answer = m.SaslAuthenticateReply(ResponseCode.STREAM_NOT_AVAILABLE, b"")
+    server.handlers["sasl_authenticate"] = lambda talk, asked: talk.reply(asked, answer)
+
+    with pytest.raises(ServerBusy, match="is busy, and did not compare the password"):
         connect(server)
 
 

@@ -226,7 +226,6 @@ class Broker:
 
     def _authentication(self, anonymous: str | None) -> Authentication:
         self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
-        self.access.users_changed = self.passwords.forget
         self.attempts = AttemptLedger(lambda: self.now_ms / 1000)
         refusals = Refusals(lambda: self.now_ms / 1000)
         return Authentication(

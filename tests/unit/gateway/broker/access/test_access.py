@@ -288,14 +288,3 @@ def test_what_a_deleted_user_has_goes_before_another_is_made(begun: AccessRig) -
 
     assert seen == [(False, ["access lost", "ended: its user was deleted"])]
     assert begun.access.has_user("app")
-
-
-def test_every_change_of_users_is_told(begun: AccessRig) -> None:
-    told: list[int] = []
-    begun.access.users_changed = lambda: told.append(1)
-
-    begun.run(begun.access.put_user(OTHER))
-    begun.run(begun.access.change_user_limits("other", lambda _: {}))
-    begun.run(begun.access.delete_user("other"))
-
-    assert len(told) == 3

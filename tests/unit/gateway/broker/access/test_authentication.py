@@ -3,14 +3,15 @@ from typing import Any
 
 import pytest
 
+from gateway.broker.access import password_check
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication, LoginRefused, Peer, Refused
 from gateway.broker.access.model import User
-from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.password_check import AT_ONCE, PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
-from gateway.pending import Pending
+from gateway.pending import Pending, start
 from tests.unit.gateway.broker.access.access_rig import AccessRig, outcome_of
 
 NEAR, FAR = Peer(is_loopback=True), Peer(is_loopback=False)
@@ -247,7 +248,7 @@ def test_guesses_at_one_user_keep_no_other_user_of_that_address_out(
 
 
 def test_what_was_right_from_an_address_passes_there_whoever_else_guesses(
-    access: Access, check: PasswordCheck
+    rig: AccessRig, access: Access, check: PasswordCheck
 ) -> None:
     authentication = made(access, check, AttemptLedger(lambda: 0.0, failed_a_second_max=1))
     shared, other = from_address("10.0.0.1"), from_address("10.0.0.2")
@@ -259,8 +260,34 @@ def test_what_was_right_from_an_address_passes_there_whoever_else_guesses(
 
     assert log_in(authentication, b"\0app\0secret", shared) == "app"
     assert log_in(authentication, b"\0app\0secret", other) is Refused.TOO_MANY
-    check.forget()
+    rig.run(access.put_user(User("app", PasswordHash.of("new"))))
     assert log_in(authentication, b"\0app\0secret", shared) is Refused.TOO_MANY
+
+
+def test_a_password_that_finds_no_room_to_be_compared_is_busy_and_counts_as_a_guess(
+    access: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(password_check, "WAITING_MAX", 1)
+    waiting: list[Pending[bool]] = []
+
+    def run(_function: object) -> Pending[bool]:
+        waiting.append(Pending())
+        return waiting[-1]
+
+    check = PasswordCheck(run, lambda: 0.0)
+    authentication = made(access, check, AttemptLedger(lambda: 0.0, failed_a_second_max=1))
+    guesser = from_address("10.0.0.1")
+    for number in range(AT_ONCE + 1):
+        start(authentication.log_in("PLAIN", b"\0app\0%d" % number, guesser))
+
+    assert log_in(authentication, b"\0app\0wrong", guesser) is Refused.BUSY
+    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0here\0secret", guesser) is Refused.BUSY
+    assert len(waiting) == AT_ONCE
+
+
+def test_only_a_password_that_was_not_compared_may_be_right() -> None:
+    assert {each for each in Refused if each.is_unread} == {Refused.TOO_MANY, Refused.BUSY}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Comparing passwords without waiting for it; what is remembered, and when that is forgotten."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,9 @@ class Rig:
     ) -> Pending[bool]:
         return start(self.check.check(lambda: self.users.get(name), name, password, source))
 
+    def is_known(self, name: str = "app", password: bytes = b"secret", source: str = "") -> bool:
+        return self.check.is_known(lambda: self.users.get(name), name, password, source)
+
     def work(self) -> int:
         """Do what waits; gives how much that was."""
         done = 0
@@ -64,17 +68,31 @@ def test_nothing_is_compared_before_a_thread_does_it(rig: Rig) -> None:
     assert asked.result()
 
 
-def test_a_success_is_remembered_for_a_minute(rig: Rig) -> None:
+def test_a_success_is_remembered_for_an_hour_after_its_last_use(rig: Rig) -> None:
     rig.ask()
     rig.work()
-    rig.now_s = REMEMBERED_S - 1
 
-    assert rig.ask().result()
+    for _ in range(3):
+        rig.now_s += REMEMBERED_S - 1
+        assert rig.ask().result()
+        assert rig.is_known()
     assert not rig.jobs
     assert rig.ask(password=b"wrong").is_settled is False
     rig.work()
-    rig.now_s = REMEMBERED_S
+    rig.now_s += REMEMBERED_S
+    assert not rig.is_known()
     assert not rig.ask().is_settled
+
+
+def test_who_is_known_where_it_comes_from_stays_so_by_each_use(rig: Rig) -> None:
+    rig.ask(source="a")
+    rig.work()
+
+    for _ in range(3):
+        rig.now_s += REMEMBERED_S - 1
+        assert rig.is_known(source="a")
+    rig.now_s += REMEMBERED_S
+    assert not rig.is_known(source="a")
 
 
 def test_a_failure_is_not_remembered(rig: Rig) -> None:
@@ -91,23 +109,44 @@ def test_many_who_ask_the_same_cost_one_check(rig: Rig) -> None:
     assert all(each.result() for each in asked)
 
 
-def test_any_change_of_users_ends_what_is_remembered(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    "now",
+    [
+        {},
+        {"app": User("app", None)},
+        {"app": User("app", PasswordHash.of("new"))},
+    ],
+    ids=["deleted", "without a password", "another password"],
+)
+def test_a_change_of_the_user_ends_what_is_remembered_at_once(
+    rig: Rig, now: dict[str, User]
+) -> None:
     rig.ask()
     rig.work()
-    rig.users["app"] = User("app", PasswordHash.of("new"))
-    rig.check.forget()
+    assert rig.is_known()
+    rig.users = now
 
+    assert not rig.is_known()
     asked = rig.ask()
     rig.work()
-
     assert not asked.result()
+
+
+def test_a_change_of_another_user_or_of_tags_ends_nothing(rig: Rig) -> None:
+    rig.ask()
+    rig.work()
+
+    rig.users = {"app": replace(APP, tags=("management",)), "other": User("other", None)}
+
+    assert rig.is_known()
+    assert rig.ask().result()
+    assert not rig.jobs
 
 
 def test_a_change_while_a_password_is_compared_has_it_compared_again(rig: Rig) -> None:
     asked, other = rig.ask(), rig.ask(password=b"new")
     rig.users["app"] = User("app", PasswordHash.of("new"))
     jobs, rig.jobs = rig.jobs, []
-    rig.check.forget()
     for function, pending in jobs:
         pending.settle(function())
     assert not asked.is_settled
@@ -138,6 +177,7 @@ def test_one_peer_with_many_passwords_gets_nobody_else_refused(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    rig.users = {name: User(name, APP.password_hash) for name in (f"u{n}" for n in range(100))}
     flood = [rig.ask(password=b"%d" % n, source="flood") for n in range(2 * WAITING_MAX)]
     asked = [rig.ask(f"u{number}", source=f"10.0.0.{number}") for number in range(100)]
 
@@ -215,6 +255,22 @@ def test_no_more_than_so_many_successes_are_remembered(
     assert [rig.ask(f"u{number}").is_settled for number in range(5)] == [False] * 2 + [True] * 3
 
 
+def test_what_was_used_longest_ago_is_forgotten_first(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REMEMBERED_MAX", 2)
+    rig.users |= {name: User(name, APP.password_hash) for name in ("b", "c")}
+    for name in ("app", "b"):
+        rig.ask(name)
+        rig.work()
+
+    assert rig.is_known("app")
+    rig.ask("c")
+    rig.work()
+
+    assert [rig.is_known(name) for name in ("app", "b", "c")] == [True, False, True]
+
+
 def test_what_is_remembered_is_no_password_and_differs_between_processes(rig: Rig) -> None:
     other = Rig()
     for each in (rig, other):
@@ -222,24 +278,37 @@ def test_what_is_remembered_is_no_password_and_differs_between_processes(rig: Ri
         each.work()
 
     for memory in ("_right", "_right_from_there"):
-        (mine,), (theirs,) = (getattr(each.check, memory)._until_s for each in (rig, other))
+        (mine,), (theirs,) = (getattr(each.check, memory)._known for each in (rig, other))
         assert mine != theirs
         assert b"secret" not in mine
 
 
 def test_a_password_is_known_for_the_address_from_which_it_was_right(rig: Rig) -> None:
     asked = rig.ask(source="a")
-    assert not rig.check.is_known("app", b"secret", "a")
+    assert not rig.is_known(source="a")
     rig.work()
     assert asked.result()
 
-    assert rig.check.is_known("app", b"secret", "a")
-    assert not rig.check.is_known("app", b"secret", "b")
-    assert not rig.check.is_known("app", b"wrong", "a")
+    assert rig.is_known(source="a")
+    assert not rig.is_known(source="b")
+    assert not rig.is_known(password=b"wrong", source="a")
     assert rig.ask(source="b").result(), "it is not compared again"
-    assert rig.check.is_known("app", b"secret", "b")
-    rig.check.forget()
-    assert not rig.check.is_known("app", b"secret", "a")
+    assert rig.is_known(source="b")
+
+
+def test_who_is_known_goes_before_all_that_wait_and_a_wrong_password_does_not(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    rig.ask(source="shared")
+    rig.work()
+    flood = [rig.ask(password=b"%d" % n, source="shared") for n in range(AT_ONCE + WAITING_MAX)]
+
+    for source in ("shared", "elsewhere"):
+        assert rig.ask(source=source).result()
+    assert not any(each.is_settled for each in flood)
+    with pytest.raises(TooManyWait):
+        rig.ask(password=b"wrong", source="shared").result()
 
 
 def test_a_flood_at_one_user_gets_no_other_user_of_the_address_refused(

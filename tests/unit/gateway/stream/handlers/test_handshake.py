@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from gateway.network.addresses import source_of
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import CLIENT, COMMANDS, Command, State
@@ -196,6 +197,19 @@ def test_a_refused_login_ends_the_connection_with_its_code(
     assert [delay_ms for delay_ms, _ in fresh.ports.delays] == ([DELAY_MS] if is_delayed else [])
     assert fresh.session.is_done
     assert fresh.take("tune") == []
+
+
+def test_a_password_that_was_not_compared_is_not_told_to_be_wrong(broker: Broker) -> None:
+    client = broker.link(is_open=False)
+    source = source_of(client.link.address)
+    while not broker.attempts.is_over(source, "guest"):
+        broker.attempts.guessed_wrong(source, "guest")
+    greet(client)
+
+    assert log_in(client) == ResponseCode.STREAM_NOT_AVAILABLE
+
+    assert [delay_ms for delay_ms, _ in client.ports.delays] == [DELAY_MS]
+    assert client.session.is_done
 
 
 @pytest.mark.parametrize(

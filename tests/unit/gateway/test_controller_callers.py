@@ -1,0 +1,58 @@
+"""What becomes of a caller whose password is right, is wrong, or was not compared."""
+
+import pytest
+
+from gateway.broker.access.attempts import AttemptLedger
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.model import User
+from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.passwords import PasswordHash
+from gateway.broker.access.refusals import Refusals
+from gateway.controller_callers import log_in_by
+from gateway.pending import Pending
+from gateway.pravega.controller.errors import Busy
+from gateway.pravega.controller.rights import Anyone, Caller, LogIn
+from tests.controller_client import basic
+
+ADDRESS = "10.0.0.1"
+CALLER = Anyone()
+
+
+class Users:
+    """One user, app."""
+
+    def __init__(self) -> None:
+        self._app = User("app", PasswordHash.of("secret"))
+
+    def user(self, name: str) -> User | None:
+        return self._app if name == self._app.name else None
+
+
+@pytest.fixture
+def log_in() -> LogIn:
+    def run(function: object) -> Pending[bool]:
+        pending: Pending[bool] = Pending()
+        pending.settle(function())  # type: ignore[operator]  # a function without arguments
+        return pending
+
+    def caller_of(name: str) -> Caller:
+        assert name == "app"
+        return CALLER
+
+    passwords = PasswordCheck(run, lambda: 0.0)
+    attempts = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
+    authentication = Authentication(Users(), passwords, attempts, Refusals(lambda: 0.0))
+    return log_in_by(authentication, caller_of)
+
+
+async def test_the_right_password_gives_the_caller_and_a_wrong_one_none(log_in: LogIn) -> None:
+    assert await log_in(basic("app", "secret"), ADDRESS) is CALLER
+    assert await log_in(basic("app", "wrong"), ADDRESS) is None
+    assert await log_in("", ADDRESS) is None
+
+
+async def test_a_password_that_was_not_compared_is_not_told_to_be_wrong(log_in: LogIn) -> None:
+    assert await log_in(basic("app", "wrong"), ADDRESS) is None
+
+    with pytest.raises(Busy, match="busy: the password was not compared"):
+        await log_in(basic("app", "secret"), ADDRESS)
