@@ -11,7 +11,7 @@ STATE: Final = ROOT / ".venv"
 FUZZ_RUNS: Final = 100_000
 DAMAGED: Final = 2_000
 FRAMES: Final = 500_000
-SEQUENCES: Final = 3_000
+SEQUENCES: Final = 1_500
 KILLS: Final = 100
 
 DEBOOTSTRAP: Final = program("debootstrap", "install it (Debian: apt install debootstrap)")
@@ -127,7 +127,7 @@ NIGHT: Final = (
         "RabbitMQ and Hutch answer drawn sequences of commands alike",
         module("compat.differential.generated", "--sequences", str(SEQUENCES)),
         f"{SEQUENCES:,} sequences",
-        600,
+        900,
     ),
     Part(
         "spark",

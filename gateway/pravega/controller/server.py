@@ -15,6 +15,7 @@ from gateway.grpc.status import CallRefused, Status
 from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
+    Busy,
     InvalidRequest,
     NoRight,
     NoSuchScope,
@@ -47,6 +48,7 @@ _LEASES_EVERY_S: Final = 0.5
 _LOOK_S: Final = 0.01
 
 _STATUSES: Final = {
+    Busy: Status.UNAVAILABLE,
     NoSuchScope: Status.NOT_FOUND,
     NoSuchStream: Status.NOT_FOUND,
     NoSuchTransaction: Status.NOT_FOUND,
@@ -164,7 +166,10 @@ class ControllerService:
     async def _let_in(self, authorization: str, host: str) -> Caller:
         if self._is_stopping:
             raise CallRefused(Status.UNAVAILABLE, "the server stops")
-        caller = await self._door.caller(authorization, host)
+        try:
+            caller = await self._door.caller(authorization, host)
+        except Refused as error:
+            raise _refused(error) from None
         if caller is None:
             text = "unknown user or wrong password; this server asks for Basic credentials"
             raise CallRefused(Status.UNAUTHENTICATED, text)
@@ -192,14 +197,17 @@ class ControllerService:
         try:
             answer = await method.call.answer(desk, request)
         except Refused as error:
-            status = _STATUSES.get(type(error), Status.FAILED_PRECONDITION)
-            raise CallRefused(status, str(error)) from None
+            raise _refused(error) from None
         except StoreError as error:
             log.warning("a call of the controller failed error=%s", error)
             raise CallRefused(Status.UNAVAILABLE, str(error)) from None
         finally:
             self._under_way -= 1
         return answer.SerializeToString()
+
+
+def _refused(error: Refused) -> CallRefused:
+    return CallRefused(_STATUSES.get(type(error), Status.FAILED_PRECONDITION), str(error))
 
 
 def _check_rights(call: Call, caller: Caller, scope: str, stream: str) -> None:
