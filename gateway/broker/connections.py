@@ -5,12 +5,16 @@ A connection is known from the moment it has entered a virtual host until it end
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from gateway.broker.access.model import Right
 from gateway.broker.stream import Stream
 from gateway.network.transport import Transport
+
+May: TypeAlias = Callable[[Right, str], bool]
+"""Returns whether a user has a right on a name, in the virtual host of its connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,10 @@ class OpenConnection(Protocol):
 
     def lose_access(self) -> None:
         """Drop every publisher and subscription, and tell the client of each stream."""
+        ...
+
+    def rights_changed(self, may: May) -> None:
+        """Take note that the user has other rights now, as `may` says."""
         ...
 
     @property

@@ -18,6 +18,7 @@ from gateway.broker.connections import (
     ConnectionDetails,
     Connections,
     ConsumerDetails,
+    May,
     PublisherDetails,
 )
 from gateway.broker.errors import AccessRefused, InternalError, StreamDoesNotExist
@@ -288,6 +289,12 @@ class Visit(ABC):
         """Drop all use of streams: the user has no rights here any more."""
         for stream in self.written() | self.read():
             self.lose(stream)
+
+    def rights_changed(self, may: May) -> None:  # noqa: B027  # as said below
+        """Go on: what is open is judged when the client renews its secret.
+
+        A protocol without such a renewal judges it here.
+        """
 
     # What the server and administrators do
 

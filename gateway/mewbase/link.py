@@ -4,7 +4,12 @@ from typing import Final
 
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.access.model import Right
-from gateway.broker.connections import ConnectionDetails, ConsumerDetails, PublisherDetails
+from gateway.broker.connections import (
+    ConnectionDetails,
+    ConsumerDetails,
+    May,
+    PublisherDetails,
+)
 from gateway.broker.stream import Stream
 from gateway.broker.visit import Visit
 from gateway.mewbase.host import PROTOCOL, Host
@@ -14,6 +19,7 @@ from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.session import Session
 from gateway.mewbase.subscription import Subscription
 from gateway.mewbase.transactions import Transactions
+from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
 from gateway.server.front import Ports
 
@@ -87,6 +93,37 @@ class Link(Visit):
         self.unwatch(stream)
         if stream in self.read():
             self.end(_GONE % stream.name)
+
+    def lose_access(self) -> None:
+        """Drop what the user may not use any more: all of it."""
+        self.rights_changed(lambda _right, _name: False)
+
+    def rights_changed(self, may: May) -> None:
+        """Drop what the user may not use any more: a client cannot renew its login.
+
+        So no right has to be looked at for each event. A publisher learns it by its next request,
+        a query by its last result. A client that reads a channel is cut off.
+        """
+        for stream in [each for each in self.written() if not may(Right.WRITE, each.name)]:
+            del self.publishers[stream.name]
+            self.unwatch_if_unused(stream)
+        for query in [each for each in self.queries.values() if each is not None]:
+            if not may(Right.READ, query.binder.name):
+                self._refuse(query)
+        for stream in self.read():
+            if not may(Right.READ, stream.name):
+                self.end(_GONE % stream.name)
+                return
+
+    def _refuse(self, query: Query) -> None:
+        """End a query whose binder may not be read any more."""
+        query.close()
+        del self.queries[query.number]
+        reason = str(Demand((Right.READ,), query.binder.name))
+        as_text = self.errors_as_text()
+        self.ports.send(
+            writing.no_result(query.number, Code.NOT_AUTHORISED, reason, as_text=as_text)
+        )
 
     def drop_all(self) -> None:
         """Forget every publisher, subscription, transaction and query."""

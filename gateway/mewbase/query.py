@@ -31,6 +31,7 @@ class Query(Source):
 
     Attributes:
         number: Its id on the connection.
+        binder: The binder.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Query(Source):
         """
         super().__init__()
         self.number = number
-        self._binder = binder
+        self.binder = binder
         self._matcher = matcher
         self._window = window
         self._kept_bytes_max = kept_bytes_max
@@ -85,7 +86,7 @@ class Query(Source):
     def close(self) -> None:
         """Give nothing more."""
         self._is_closed = True
-        self._binder.readers.discard(self)
+        self.binder.readers.discard(self)
         self._found.clear()
         self._kept.clear()
 
@@ -153,20 +154,20 @@ class Query(Source):
         """Read the next documents."""
         if self._is_reading:
             return
-        names = self._binder.names_behind(self._read_to, self._next_count)
+        names = self.binder.names_behind(self._read_to, self._next_count)
         if not names:
             self._is_read = True
             self.wake()
             return
         self._is_reading = True
-        run(self._binder.read(names), lambda outcome: self._took(names, outcome))
+        run(self.binder.read(names), lambda outcome: self._took(names, outcome))
 
     def _took(self, names: Sequence[bytes], outcome: list[Kept] | BaseException) -> None:
         self._is_reading = False
         if self._is_closed:
             return
         if isinstance(outcome, BaseException):
-            log.error("binder cannot be read binder=%s error=%s", self._binder.name, outcome)
+            log.error("binder cannot be read binder=%s error=%s", self.binder.name, outcome)
             self._fail("the documents cannot be read: the server's log says why")
             return
         size = 0

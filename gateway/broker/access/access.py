@@ -1,15 +1,17 @@
 """Users, their permissions, and limits: kept in a table, held in memory, changed by administrators.
 
 A client that is connected loses at once what was taken away as a whole: a user, a virtual host, all
-of a user's permissions in one. A pattern that is replaced counts for later requests; publishers and
-consumers that are open are judged again when the client renews its secret.
+of a user's permissions in one. A pattern that is replaced counts for later requests, and
+connections hear of it: publishers and consumers that are open are judged again then or, in a
+protocol where a client can renew its secret, when it does.
 """
 
 import dataclasses
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
-from gateway.broker.access.access_table import TABLE, AccessTable, Rows
+from gateway.broker.access.access_table import TABLE, AccessTable, PermissionKey, Rows
 from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
@@ -150,6 +152,7 @@ class Access:
             await self._table.write(users=people.values(), permissions=given.values())
             self._users |= people
             self._permissions |= given
+            self._rights_changed(given)
 
     async def delete_user(self, name: str) -> None:
         """Delete a user with its permissions, and end its connections. Raises NoSuchUser.
@@ -183,7 +186,17 @@ class Access:
             if not self.has_virtual_host(permission.virtual_host):
                 raise NoSuchVirtualHost(permission.virtual_host)
             await self._table.write(permissions=[permission])
-            self._permissions[permission.user, permission.virtual_host] = permission
+            key = permission.user, permission.virtual_host
+            self._permissions[key] = permission
+            self._rights_changed([key])
+
+    def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
+        """Tell the connections of users in virtual hosts that other rights count now."""
+        may_of = {key: lru_cache(None)(partial(self.may, *key)) for key in changed}
+        for connection in self._connections:
+            may = may_of.get((connection.user, connection.virtual_host_name))
+            if may is not None:
+                connection.rights_changed(may)
 
     async def delete_permission(self, user: str, virtual_host: str) -> None:
         """Take a user everything in a virtual host; what it has open there ends.

@@ -47,10 +47,10 @@ async def publish(link: Link, request: Request) -> None:
     if values["sessID"] in link.transactions:
         transact.add(link, request)
         return
-    publisher = link.publishers.get(channel)
-    if publisher is None or publisher.has_failed:
-        publisher = await _publisher(link, channel)
     while not link.is_closed:
+        publisher = link.publishers.get(channel)
+        if publisher is None or publisher.has_failed:
+            publisher = await _publisher(link, channel)
         room: Pending[None] = Pending()
         try:
             publisher.put(event, values["rID"])
@@ -72,7 +72,7 @@ async def _publisher(link: Link, channel: str) -> Publisher:
         raise Refusal(Code.NOT_STORED, str(stream_log.read_only))
     if stream_log.committed_next_offset >= OFFSETS_END:
         raise Refusal(Code.NOT_STORED, f"channel {channel} has no positions left")
-    link.require(Right.WRITE, channel)  # the right may have been taken away meanwhile
+    link.require(Right.WRITE, channel)  # from here on `Link.rights_changed` looks
     link.watch(stream)
     publisher = Publisher(stream, stream_log, link.ports, link.errors_as_text)
     link.publishers[channel] = publisher

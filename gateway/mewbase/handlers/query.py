@@ -71,8 +71,9 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
     """Send the one document that is asked for, or let the results come. Raises StoreError."""
     number, name = request.values["queryID"], request.values["docID"]
     await link.host.binders.freshen(binder)
-    if name is not None:
-        (kept,) = await binder.read([name.encode()])
+    kept = None if name is None else (await binder.read([name.encode()]))[0]
+    link.require(Right.READ, binder.name)  # the right may have been taken away meanwhile
+    if kept is not None:
         if not link.is_closed:
             _take(link, number)
             link.ports.send(writing.result(number, kept.content, is_last=True))
@@ -88,12 +89,12 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
         link.ports,
         partial(_ended, link, number),
     )
+    link.queries[number] = found
     await binder.begin(found)
-    if link.is_closed:
+    if link.queries.get(number) is not found:  # ended meanwhile, and the binder knew it not yet
         found.close()
         return
     _take(link, number)
-    link.queries[number] = found
     found.wake()
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gateway.broker.access.access import Access, open_access
+from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
     Connections,
     ConsumerDetails,
+    May,
     PublisherDetails,
 )
 from gateway.broker.stream import Stream
@@ -58,6 +60,9 @@ class Client:
 
     def lose_access(self) -> None:
         self.events.append("access lost")
+
+    def rights_changed(self, may: May) -> None:
+        self.events.append(f"may write a: {may(Right.WRITE, 'a')}")
 
     def end(self, reason: str) -> None:
         self.events.append(f"ended: {reason}")

@@ -143,14 +143,20 @@ def test_permissions_taken_away_are_felt_there_and_the_connection_stays(begun: A
     assert not begun.access.may_enter("app", "/")
 
 
-def test_a_changed_pattern_and_a_changed_user_touch_no_connection(begun: AccessRig) -> None:
+def test_connections_are_told_of_a_changed_pattern(begun: AccessRig) -> None:
+    client, *others = (begun.connect(*place) for place in (("app",), ("app", "v"), ("other",)))
+    narrowed = Permission(user="app", virtual_host="/", configure="", write="", read="")
+
+    begun.run(begun.access.put_permission(narrowed))
+    begun.run(begun.access.put_many([], [ALL]))
+
+    assert client.events == ["may write a: False", "may write a: True"]
+    assert not any(each.events for each in others)
+
+
+def test_a_changed_user_touches_no_connection(begun: AccessRig) -> None:
     client = begun.connect("app")
 
-    begun.run(
-        begun.access.put_permission(
-            Permission(user="app", virtual_host="/", configure="", write="", read="")
-        )
-    )
     begun.run(begun.access.put_user(User("app", None)))
     begun.run(begun.access.change_user_limits("app", lambda _: {"max-connections": 0}))
 
