@@ -96,14 +96,16 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
 
 
 def _early_port_of(settings: Settings) -> "EarlyPort | None":
-    """Return the early dialect's port, if there is one."""
+    """Return the early dialect's port, if there is one. Raises ConfigError."""
     port = settings.early.port
     if port is None:
         return None
     from gateway.early_port import EarlyPort  # noqa: PLC0415  # as above
     from gateway.pravega.early.host import is_of_the_gateway  # noqa: PLC0415
 
-    return EarlyPort(settings, port=port, is_closed=is_of_the_gateway)
+    early = EarlyPort(settings, port=port, is_closed=is_of_the_gateway)
+    early.prepare(beside_tokens=settings.wire.port is not None)
+    return early
 
 
 def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "MewbasePorts | None":

@@ -15,6 +15,7 @@ from gateway.pravega.under_way import UnderWay
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota, Sockets
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from store.api import Operations
 
@@ -25,7 +26,7 @@ class EarlyPort:
     """The port."""
 
     def __init__(self, settings: Settings, *, port: int, is_closed: Callable[[str], bool]) -> None:
-        """Describe the port; `bind` and `start` follow.
+        """Describe the port; `prepare`, `bind` and `start` follow.
 
         Args:
             settings: All of them.
@@ -36,6 +37,22 @@ class EarlyPort:
         self._is_closed = is_closed
         self._under_way = UnderWay()
         self._port = Port(Place(settings.early.host, port, "early.host", "early.port"))
+
+    def prepare(self, *, beside_tokens: bool) -> None:
+        """Check that the port may be opened.
+
+        Args:
+            beside_tokens: Whether another port asks for tokens for the same segments.
+
+        Raises:
+            ConfigError: It does, and the settings do not allow that this one asks for none.
+        """
+        if beside_tokens and not self._settings.early.trusts_everyone:
+            reason = (
+                "opens segments to every client that reaches the port, for which the store's port "
+                "asks for tokens; early.trusts_everyone = true allows that"
+            )
+            raise ConfigError(Problem("early.port", reason))
 
     def bind(self) -> None:
         """Take the address. Raises ConfigError."""

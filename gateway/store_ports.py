@@ -95,6 +95,11 @@ class StorePorts:
         if self._key is None and self._asks_for_tokens:
             self._key = made_key(self._settings.store.data_directory)
 
+    @property
+    def asks_for_tokens(self) -> bool:
+        """True if each request needs a token; `prepare` comes before."""
+        return self._key is not None
+
     def bind(self) -> None:
         """Take the addresses. Raises ConfigError."""
         controller = [] if self.controller is None else [self.controller.bind]

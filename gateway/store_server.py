@@ -57,8 +57,10 @@ class StoreServer:
         self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls, beside_streams=False)
         self._all_ports: list[StorePorts | EarlyPort] = [self._ports]
         early = settings.early.port
+        self._early = None
         if early is not None:
-            self._all_ports.append(EarlyPort(settings, port=early, is_closed=is_of_the_server))
+            self._early = EarlyPort(settings, port=early, is_closed=is_of_the_server)
+            self._all_ports.append(self._early)
         self._listeners = Listeners()
 
     def open(self) -> None:
@@ -68,6 +70,8 @@ class StoreServer:
     async def start(self) -> None:
         """Take the addresses, and begin to accept. Raises ConfigError."""
         self._ports.prepare()
+        if self._early is not None:
+            self._early.prepare(beside_tokens=self._ports.asks_for_tokens)
         take_all(port.bind for port in self._all_ports)
         descriptors = descriptor_limit()
         left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS

@@ -33,6 +33,12 @@ class EarlySettings(Section):
         le=65_535,
         unset="no such port",
     )
+    trusts_everyone: bool = setting(
+        default=False,
+        meaning="Whether the port may be opened beside one that asks for tokens. Every client that "
+        "reaches it, so every process of this machine, then reads and writes the same segments "
+        "without one.",
+    )
     makes_segments: bool = setting(
         default=True,
         meaning="Whether a set-up of an appender makes its segment if there is none.",

@@ -42,6 +42,10 @@ class Wrong(NamedTuple):
 
 PAIR = ("--tls-cert", "CERT", "--tls-key", "KEY")
 MEWBASE = ("--mewbase-port", "0")
+OPENS = (
+    "--store-early-port: opens segments to every client that reaches the port, for which the "
+    "store's port asks for tokens; early.trusts_everyone"
+)
 EVERYWHERE = (
     Wrong("--durability: 'maybe' is not one of", ("--durability", "maybe")),
     Wrong("--config: ", ("--config", "MISSING")),
@@ -90,6 +94,7 @@ STREAMS = (
         ("--store-early-port", "0"),
         {"HUTCH_EARLY__HOST": "192.0.2.1"},
     ),
+    Wrong(OPENS, ("--store-port", "0", "--store-early-port", "0")),
     Wrong("--mewbase-port: needs BSON", MEWBASE, missing="bson"),
     Wrong("--mewbase-tls-port: needs tls.certificate", ("--mewbase-tls-port", "0")),
     Wrong(
@@ -124,6 +129,13 @@ STORE = (
     ),
     Wrong("--controller-port: needs gRPC", ("--controller-port", "0"), missing="h2"),
     Wrong("--token-key-file: cannot read MISSING", ("--token-key-file", "MISSING")),
+    *(
+        Wrong(OPENS.replace("--store-", "--"), ("--early-port", "0", *tokens))
+        for tokens in (
+            ("--token-key-file", "TOKENS"),
+            ("--controller-port", "0", "--users", "USERS"),
+        )
+    ),
     Wrong("--advertise: 'host:0' is not", ("--advertise", "host:0")),
     Wrong(
         "HUTCH_EARLY__HOST: cannot listen on 192.0.2.1:",
@@ -257,11 +269,12 @@ def test_all_ports_that_are_taken_are_told_at_once_and_the_store_is_closed_in_go
     tmp_path: Path, taken: Ports
 ) -> None:
     flags = ("--port", "--management-port", "--store-port", "--store-early-port", "--mewbase-port")
+    trusting = {"HUTCH_EARLY__TRUSTS_EVERYONE": "true"}
     with HutchServer(tmp_path / "data", "--log-level", "info") as server:
         with Client.opened(*server.endpoint) as client:
             client.create("orders")
         server.terminate()
-        done = run_serve(tmp_path / "data", *taken(*flags))
+        done = run_serve(tmp_path / "data", *taken(*flags), environment=trusting)
         assert done.returncode == 2
         assert sorted(line.partition(":")[0] for line in refused(done.stderr)) == sorted(flags)
         server.start()

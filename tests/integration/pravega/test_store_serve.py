@@ -251,7 +251,8 @@ def test_a_transient_segment_is_gone_after_kill_9(tmp_path: Path) -> None:
 
 
 def test_administrators_see_and_end_connections_to_the_ports_of_the_store(tmp_path: Path) -> None:
-    with HutchServer(tmp_path / "data", *BESIDE, "--store-early-port", "0") as server:
+    given, trusting = (*BESIDE, "--store-early-port", "0"), {"HUTCH_EARLY__TRUSTS_EVERYONE": "true"}
+    with HutchServer(tmp_path / "data", *given, environment=trusting) as server:
         api = Api(*server.management)
         with WireClient(*server.store) as client, early(server) as old:
             assert api.get("connections") == []
