@@ -10,7 +10,7 @@ from gateway.awaiting import called
 from gateway.controller_port import ControllerPort
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place, Port, take_all
+from gateway.network.listening import Place, Port, is_on_loopback, take_all
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.front import PROTOCOL, PravegaKind
 from gateway.pravega.guard import Guard, Ownership
@@ -22,6 +22,7 @@ from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import host_and_port
 from gateway.settings.model import Settings
 from gateway.token_key import made_key, read_key
@@ -73,6 +74,9 @@ class StorePorts:
         Raises:
             ConfigError: A certificate or the key of tokens is wrong, or a library is missing.
         """
+        has_users = beside_streams or settings.wire.users_file is not None
+        if settings.wire.controller_port is not None and has_users and not over_tls:
+            _check_passwords(settings)
         self._settings = settings
         controller = settings.wire.controller_port
         self.controller = (
@@ -220,6 +224,23 @@ class StorePorts:
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""
         await called(self._under_way.when_none)
+
+
+def _check_passwords(settings: Settings) -> None:
+    """Raise ConfigError where passwords in clear could be heard, unless the settings allow it."""
+    if settings.wire.allow_plain_passwords:
+        return
+    if settings.tls.certificate is not None:
+        where = "beside tls.certificate"
+    elif not is_on_loopback(settings.wire.host):
+        where = f"at {settings.wire.host}, which other machines reach"
+    else:
+        return
+    reason = (
+        f"takes passwords in clear {where}: tls.certificate with wire.tls = true gives it TLS, "
+        "wire.allow_plain_passwords = true allows it"
+    )
+    raise ConfigError(Problem("wire.controller_port", reason))
 
 
 def _clock_ms() -> int:

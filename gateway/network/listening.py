@@ -4,23 +4,22 @@ import errno
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from gateway.network import congestion
+from gateway.network.addresses import is_loopback
 from gateway.settings.errors import ConfigError, Problem
 
 _SIGNS_OF_LIFE: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
 """Seconds of silence, seconds between questions, and how many have no answer."""
 _OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
 
+_Info: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
+
 
 def bind(host: str, port: int) -> socket.socket:
     """Take the address; connections are refused until a `Listener` starts. Raises OSError."""
-    try:
-        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except UnicodeError as error:  # a label of more than 63 characters, or none
-        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
-    family, kind, protocol, _, address = infos[0]
+    family, kind, protocol, _, address = _found(host, port)
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -44,6 +43,24 @@ def _ask_for_life(listening: socket.socket) -> None:
     for option, value in _SIGNS_OF_LIFE.items():
         if hasattr(socket, option):  # not every system has them by these names
             listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def is_on_loopback(host: str) -> bool:
+    """Return whether this machine alone reaches what listens on a host; True if nothing can."""
+    try:
+        *_, address = _found(host, 0)
+    except OSError:  # told when the address is taken
+        return True
+    return is_loopback(str(address[0]))
+
+
+def _found(host: str, port: int) -> _Info:
+    """Return the address that a host stands for. Raises OSError."""
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError as error:  # a label of more than 63 characters, or none
+        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
+    return infos[0]
 
 
 def cannot_listen(

@@ -47,6 +47,11 @@ class WireSettings(ConnectionSettings):
         le=65_535,
         unset="no such port",
     )
+    allow_plain_passwords: bool = setting(
+        False,  # noqa: FBT003 (the same)
+        "Whether the controller's port takes passwords in clear where other machines reach it, or "
+        "where a certificate is given and it does not use it.",
+    )
     advertise: Address | None = setting(
         None,
         "Address at which the controller tells clients to reach the wire protocol: HOST or "

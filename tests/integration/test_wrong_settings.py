@@ -42,6 +42,11 @@ class Wrong(NamedTuple):
 
 PAIR = ("--tls-cert", "CERT", "--tls-key", "KEY")
 MEWBASE = ("--mewbase-port", "0")
+CONTROLLER = ("--store-port", "0", "--store-controller-port", "0")
+CLEAR = "--store-controller-port: takes passwords in clear"
+ALLOWED = (
+    "tls.certificate with wire.tls = true gives it TLS, wire.allow_plain_passwords = true allows it"
+)
 OPENS = (
     "--store-early-port: opens segments to every client that reaches the port, for which the "
     "store's port asks for tokens; early.trusts_everyone"
@@ -94,6 +99,12 @@ STREAMS = (
         ("--store-early-port", "0"),
         {"HUTCH_EARLY__HOST": "192.0.2.1"},
     ),
+    Wrong(f"{CLEAR} beside tls.certificate: {ALLOWED}", (*PAIR, *CONTROLLER)),
+    Wrong(
+        f"{CLEAR} at 0.0.0.0, which other machines reach: {ALLOWED}",
+        CONTROLLER,
+        {"HUTCH_WIRE__HOST": "0.0.0.0"},
+    ),
     Wrong(OPENS, ("--store-port", "0", "--store-early-port", "0")),
     Wrong("--mewbase-port: needs BSON", MEWBASE, missing="bson"),
     Wrong("--mewbase-tls-port: needs tls.certificate", ("--mewbase-tls-port", "0")),
@@ -129,6 +140,10 @@ STORE = (
     ),
     Wrong("--controller-port: needs gRPC", ("--controller-port", "0"), missing="h2"),
     Wrong("--token-key-file: cannot read MISSING", ("--token-key-file", "MISSING")),
+    Wrong(
+        f"{CLEAR.replace('--store-', '--')} at ::, which other machines reach: {ALLOWED}",
+        ("--controller-port", "0", "--users", "USERS", "--host", "::"),
+    ),
     *(
         Wrong(OPENS.replace("--store-", "--"), ("--early-port", "0", *tokens))
         for tokens in (

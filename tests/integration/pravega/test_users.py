@@ -397,6 +397,30 @@ def test_a_controller_beside_streams_needs_the_port_of_the_store(tmp_path: Path)
     assert "--store-controller-port: needs wire.port beside it" in done.stderr
 
 
+def test_passwords_in_clear_are_taken_from_elsewhere_where_a_setting_allows_it(
+    tmp_path: Path,
+) -> None:
+    given = ("--host", "0.0.0.0", "--controller-port", "0", "--users", str(users_file(tmp_path)))
+    allowing = {"HUTCH_WIRE__ALLOW_PLAIN_PASSWORDS": "true"}
+    with StoreProcess(tmp_path / "data", *given, environment=allowing) as server:
+        with controller(server, "app") as client:
+            client.ask("createScope", pb.ScopeInfo(scope="mine"))
+        server.terminate()
+
+
+def test_a_controller_with_tls_needs_no_setting_for_its_passwords(
+    tmp_path: Path, made: Certificates
+) -> None:
+    pair = ("--tls-cert", str(made.server.certificate), "--tls-key", str(made.server.key))
+    with HutchServer(
+        tmp_path / "data",
+        *(*BESIDE, *pair, "--tls-port", "0"),
+        environment={"HUTCH_WIRE__TLS": "true", "HUTCH_WIRE__HOST": "0.0.0.0"},
+    ) as server:
+        assert controller_port(server)
+        server.terminate()
+
+
 def test_clients_are_told_the_address_that_is_advertised(tmp_path: Path) -> None:
     given = ("--controller-port", "0", "--advertise", "store.example.org:12346")
     with StoreProcess(tmp_path / "data", *given) as server:
