@@ -92,7 +92,7 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
         raise ConfigError(Problem("wire.tls", "needs tls.certificate beside it"))
     from gateway.store_ports import StorePorts  # noqa: PLC0415  # takes no room while it is off
 
-    return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls, beside_streams=True)
+    return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls, has_users=True)
 
 
 def _early_port_of(settings: Settings) -> "EarlyPort | None":
@@ -259,7 +259,7 @@ class Server:
     async def _prepare(self, opened: Opened) -> None:
         """Do what can show that a setting is wrong, addresses aside. Raises ConfigError."""
         if self._store_ports is not None:
-            self._store_ports.prepare()
+            self._store_ports.prepare(holds_streams=True)
         if self._mewbase_ports is not None:
             await self._mewbase_ports.prepare(opened)
         self._admin = AdminSocket(self.backend.served.directory.path, _answered_by(opened))

@@ -41,7 +41,7 @@ _OF_A_STORE: Final = Ownership(
 )
 """Segments that are the server's own where no streams are served."""
 _OF_A_GATEWAY: Final = Ownership(owns=is_own, shows=is_of_a_stream)
-"""The same where streams are served."""
+"""The same where streams are kept."""
 
 
 class StorePorts:
@@ -59,7 +59,7 @@ class StorePorts:
         *,
         port: int,
         over_tls: bool,
-        beside_streams: bool,
+        has_users: bool,
     ) -> None:
         """Read the files that the settings name; `prepare`, `bind` and `start` follow.
 
@@ -68,13 +68,11 @@ class StorePorts:
             loop: The event loop.
             port: The port of the wire protocol; 0 lets the system pick one.
             over_tls: Whether clients come over TLS, with the certificate of the settings.
-            beside_streams: Whether streams are served from the same store. Then each request needs
-                a token, and what belongs to the streams is kept from clients.
+            has_users: Whether users log in to the controller, which gives them tokens.
 
         Raises:
             ConfigError: A certificate or the key of tokens is wrong, or a library is missing.
         """
-        has_users = beside_streams or settings.wire.users_file is not None
         if settings.wire.controller_port is not None and has_users and not over_tls:
             _check_passwords(settings)
         self._settings = settings
@@ -84,8 +82,8 @@ class StorePorts:
             if controller is None
             else ControllerPort(settings, loop, port=controller, over_tls=over_tls)
         )
-        self._ownership = _OF_A_GATEWAY if beside_streams else _OF_A_STORE
-        self._asks_for_tokens = beside_streams or settings.wire.users_file is not None
+        self._ownership = _OF_A_STORE
+        self._has_users = has_users
         self._tokens: Tokens | None = None
         file = settings.wire.token_key_file
         self._key = None if file is None else read_key(file)
@@ -94,9 +92,19 @@ class StorePorts:
         self.tls = TlsServing(settings.tls, place, loop) if over_tls else None
         self._port: Port | TlsServing = Port(place) if self.tls is None else self.tls
 
-    def prepare(self) -> None:
-        """Find the key of tokens, in the data directory too. Raises ConfigError: there is none."""
-        if self._key is None and self._asks_for_tokens:
+    def prepare(self, *, holds_streams: bool) -> None:
+        """Find out whose the segments are, and the key of tokens, in the data directory too.
+
+        Args:
+            holds_streams: Whether streams are kept in the store, served or not. Then each
+                request needs a token, and what belongs to the streams is kept from clients.
+
+        Raises:
+            ConfigError: There is no key.
+        """
+        if holds_streams:
+            self._ownership = _OF_A_GATEWAY
+        if self._key is None and (holds_streams or self._has_users):
             self._key = made_key(self._settings.store.data_directory)
 
     @property

@@ -5,16 +5,18 @@ import logging
 import time
 from typing import Final
 
-from gateway.awaiting import done_before
+from gateway.awaiting import awaited, done_before
+from gateway.broker.access.access_table import TABLE as ACCESS_TABLE
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
+from gateway.log.tracking import has_table
 from gateway.network.listening import take_all
 from gateway.pravega.controller.rights import LogIn
-from gateway.pravega.early.host import is_of_the_server
+from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
 from gateway.served_store import ServedStore
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
@@ -53,14 +55,9 @@ class StoreServer:
         self._users = _users_of(settings.wire)
         port = settings.wire.port
         port = PORT if port is None else port
-        over_tls = settings.tls.certificate is not None
-        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls, beside_streams=False)
+        over_tls, has_users = settings.tls.certificate is not None, self._users is not None
+        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls, has_users=has_users)
         self._all_ports: list[StorePorts | EarlyPort] = [self._ports]
-        early = settings.early.port
-        self._early = None
-        if early is not None:
-            self._early = EarlyPort(settings, port=early, is_closed=is_of_the_server)
-            self._all_ports.append(self._early)
         self._listeners = Listeners()
 
     def open(self) -> None:
@@ -68,10 +65,8 @@ class StoreServer:
         self._served.open()
 
     async def start(self) -> None:
-        """Take the addresses, and begin to accept. Raises ConfigError."""
-        self._ports.prepare()
-        if self._early is not None:
-            self._early.prepare(beside_tokens=self._ports.asks_for_tokens)
+        """Take the addresses, and begin to accept. Raises ConfigError or StoreError."""
+        await self._prepare()
         take_all(port.bind for port in self._all_ports)
         descriptors = descriptor_limit()
         left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
@@ -91,6 +86,22 @@ class StoreServer:
             self._served.store, shared, sockets, self._listeners.add, log_in=self._log_in(refusals)
         )
         self._served.directory.keep()  # from here on clients may store something
+
+    async def _prepare(self) -> None:
+        """Find out whose the segments are, and check what the settings open of them.
+
+        Raises ConfigError or StoreError.
+        """
+        settings = self._settings
+        holds_streams = await awaited(has_table(self._served.store, ACCESS_TABLE))
+        self._ports.prepare(holds_streams=holds_streams)
+        if holds_streams and settings.wire.controller_port is not None and self._users is None:
+            raise _needs_users("the directory holds streams")
+        if settings.early.port is not None:
+            is_closed = is_of_the_gateway if holds_streams else is_of_the_server
+            early = EarlyPort(settings, port=settings.early.port, is_closed=is_closed)
+            early.prepare(beside_tokens=self._ports.asks_for_tokens)
+            self._all_ports.append(early)
 
     def _log_in(self, refusals: Refusals) -> LogIn | None:
         users = self._users
@@ -153,13 +164,18 @@ class StoreServer:
         return is_clean
 
 
+def _needs_users(why: str) -> ConfigError:
+    return ConfigError(
+        Problem("wire.controller_port", f"needs wire.users_file beside it, where {why}")
+    )
+
+
 def _users_of(wire: WireSettings) -> StoreUsers | None:
     """Read the users, if there are any. Raises ConfigError."""
     has_controller = wire.controller_port is not None
     if wire.users_file is None:
         if has_controller and wire.token_key_file is not None:
-            reason = "needs wire.users_file beside it, where wire.token_key_file asks for tokens"
-            raise ConfigError(Problem("wire.controller_port", reason))
+            raise _needs_users("wire.token_key_file asks for tokens")
         return None
     if not has_controller:
         reason = "needs wire.controller_port beside it: users log in there"

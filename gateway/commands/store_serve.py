@@ -16,7 +16,8 @@ it takes no more connections, stores and acknowledges what has arrived, exits 0.
 With --users clients log in to the controller with Basic credentials, and each request needs a token
 that the controller has given. With --token-key-file tokens are signed with the key in that file.
 Without either every client that reaches the port reads and changes all segments, so it listens on
-this machine alone unless --host says otherwise.
+this machine alone unless --host says otherwise. A directory that `hutch serve` has made is kept by
+its own key of tokens, and no client changes its streams.
 """
 
 EPILOG: Final = """\

@@ -271,13 +271,20 @@ def _offset_in(value: bytes) -> int:
     return int.from_bytes(value[:_OFFSET_BYTES], "big")
 
 
-async def create_table_if_missing(store: SegmentStore, table: str) -> None:
-    """Create a table if it does not exist."""
+async def has_table(store: SegmentStore, table: str) -> bool:
+    """Return whether a table exists."""
     described: Pending[object] = Pending()
     store.table_info(table, done=described.settle)
     try:
         await described
     except NoSuchSegment:
+        return False
+    return True
+
+
+async def create_table_if_missing(store: SegmentStore, table: str) -> None:
+    """Create a table if it does not exist."""
+    if not await has_table(store, table):
         created: Pending[None] = Pending()
         store.create_table(table, done=created.settle)
         await created

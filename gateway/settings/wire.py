@@ -71,7 +71,7 @@ class WireSettings(ConnectionSettings):
         "File with the key of the tokens that clients of the wire protocol send with each request. "
         "The key is its content without the line's end, at best 64 random characters.",
         unset="`token.key` in the data directory, made at the first start; `hutch store serve` "
-        "without users asks for no tokens",
+        "without users asks for no tokens, unless the directory holds streams",
     )
     first_frame_timeout_ms: Integer = setting(
         10_000,

@@ -7,11 +7,12 @@ from urllib.parse import quote
 import pytest
 
 from compat.certificates import Certificates
-from gateway.log.names import data_segment
-from gateway.pravega.guard import EXPIRED
+from gateway.log.names import data_segment, meta_table
+from gateway.pravega.guard import EXPIRED, OWNED, REFUSED
 from gateway.pravega.tokens import EVERYTHING, Right, Tokens
 from gateway.stream.wire.messages import CreateStream
 from gateway.token_key import NAME, read_key
+from store.wire import early_messages as old
 from store.wire import messages as m
 from store.wire.early_messages import KeepAlive
 from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
@@ -133,6 +134,67 @@ def test_what_belongs_to_streams_is_kept_from_clients_of_the_store(tmp_path: Pat
             ):
                 client.ask(request, AuthTokenCheckFailed)
             assert client.content(chunks) == before
+        server.terminate()
+
+
+def test_a_directory_of_streams_keeps_them_to_itself_where_its_store_alone_is_served(
+    tmp_path: Path,
+) -> None:
+    with HutchServer(tmp_path / "data") as streams:
+        with Client.opened(*streams.endpoint) as client:
+            client.create("orders")
+        told = re.search(r"stream created stream=orders .*generation=(\d+)", streams.logs)
+        streams.terminate()
+    assert told is not None
+    chunks = data_segment("/", "orders", int(told[1]))
+    with StoreProcess(tmp_path / "data") as server:
+        token = token_of(server)
+        assert token
+        with WireClient(*server.store) as wire:
+            for request in (
+                m.ReadSegment(chunks, 0, 8, "", 1),
+                m.DeleteSegment(1, chunks, ""),
+                m.CreateSegment(1, "s", 0, 0, ""),
+                ReadTable(1, meta_table("/"), "", ()),
+            ):
+                assert wire.ask(request, AuthTokenCheckFailed).error_code == REFUSED
+        with WireClient(*server.store, token=token) as wire:
+            for kept in (
+                m.SealSegment(1, chunks, token),
+                m.DeleteSegment(1, chunks, token),
+                ReadTable(1, meta_table("/"), token, ()),
+            ):
+                assert wire.ask(kept, AuthTokenCheckFailed).error_code == OWNED
+            assert wire.content(chunks) == b""
+            wire.create("s")
+        server.terminate()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--early-port", "0"), "--early-port: opens segments to every client"),
+        (("--controller-port", "0"), "--controller-port: needs wire.users_file beside it"),
+    ],
+)
+def test_no_port_without_a_login_is_opened_on_a_directory_of_streams(
+    tmp_path: Path, given: tuple[str, str], told: str
+) -> None:
+    with HutchServer(tmp_path / "data") as streams:
+        streams.terminate()
+    done = run_store(tmp_path / "data", *given)
+    assert done.returncode == 2
+    assert f"hutch: {told}" in done.stderr
+
+
+def test_the_early_port_is_closed_to_what_a_directory_has_of_streams(tmp_path: Path) -> None:
+    with HutchServer(tmp_path / "data") as streams:
+        streams.terminate()
+    trusting = {"HUTCH_EARLY__TRUSTS_EVERYONE": "true"}
+    with StoreProcess(tmp_path / "data", "--early-port", "0", environment=trusting) as server:
+        with early(server) as client:
+            client.send(old.ReadSegment(meta_table("/"), 0, 8))
+            assert client.is_ended()
         server.terminate()
 
 
