@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -66,20 +67,31 @@ def _connected(directory: Path) -> Iterator[socket.socket]:
 
 
 def _check_owner(connection: socket.socket, directory: Path) -> None:
-    """Check the user that listens on the socket, before anything is sent.
+    """Check that this user or root listens on the socket, before anything is sent.
 
-    This user or root may listen; for root also the owner of the data directory, as a service does.
+    Requests have hashes of passwords, and any user can put a socket into a directory of its own.
 
     Raises:
-        Unreachable: Another user has put a socket there.
+        Unreachable: Another user listens there.
     """
     _, server, _ = _CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     )
-    me = os.geteuid()
-    if server in {me, 0} or (me == 0 and server == directory.stat().st_uid):
+    if server in {os.geteuid(), 0}:
         return
-    raise Unreachable(f"{directory}: the socket there is of the user {server}, and not trusted")
+    name = _name_of(server)
+    raise Unreachable(
+        f"{directory}: the socket there is of the user {name}, and not trusted; "
+        f"if it is your server's, ask it as that user: sudo -u {name} hutch …"
+    )
+
+
+def _name_of(user: int) -> str:
+    """Return the name of a user; `#` and the number, as sudo takes it, if it has none."""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"#{user}"
 
 
 def _why_not(directory: Path, error: OSError) -> str:
