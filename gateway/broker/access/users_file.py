@@ -45,8 +45,7 @@ def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
         ConfigError: The file cannot be read, or entries are wrong: one line for each fault.
     """
     if settings.file is None:
-        # RabbitMQ's form: this password is no secret, and the hash can be taken anywhere.
-        users = [User(GUEST, PasswordHash.of(GUEST), ("administrator",))]
+        users = [User(GUEST, PasswordHash.of(GUEST, Algorithm.ARGON2ID), ("administrator",))]
         return users, [_everything(GUEST)]
     content = _content(settings.file)
     users = _read(settings.file, content)

@@ -43,6 +43,7 @@ def test_without_a_file_there_is_guest_who_may_do_everything() -> None:
     assert (user.name, user.tags) == ("guest", ("administrator",))
     assert user.password_hash is not None
     assert user.password_hash.matches(b"guest")
+    assert user.password_hash.algorithm is Algorithm.ARGON2ID  # as that of any user made here
     assert permission == Permission(
         user="guest", virtual_host="/", configure=".*", write=".*", read=".*"
     )
