@@ -242,6 +242,35 @@ def test_users_of_streams_have_their_permissions_on_scope_and_stream(tmp_path: P
         server.terminate()
 
 
+def test_scopes_are_told_to_users_that_may_see_something_of_them(tmp_path: Path) -> None:
+    hashed = PasswordHash.of(PASSWORD)
+    file = tmp_path / "users.toml"
+    file.write_text(
+        STREAM_USER.format(name="app", hashed=hashed, change="^mine/", read="^mine/")
+        + STREAM_USER.format(name="maker", hashed=hashed, change="^mine/$", read="")
+        + STREAM_USER.format(name="one", hashed=hashed, change="", read="^mine/stream$")
+        + f'[[users]]\nname = "none"\npassword_hash = "{hashed}"\n'
+    )
+    found, missing = pb.StreamsInScopeResponse.SUCCESS, pb.StreamsInScopeResponse.SCOPE_NOT_FOUND
+    with HutchServer(tmp_path / "data", *BESIDE, "--users", str(file)) as server:
+        with controller(server, "app") as app:
+            app.ask("createScope", pb.ScopeInfo(scope="mine"))
+            app.ask("createStream", config("mine", "stream"))
+        for user, exists, status, names in (
+            ("app", True, found, ["stream"]),
+            ("maker", True, found, []),
+            ("one", True, found, ["stream"]),
+            ("none", False, missing, []),
+        ):
+            with controller(server, user) as client:
+                scope = pb.ScopeInfo(scope="mine")
+                assert client.ask("checkScopeExists", scope).exists is exists
+                listed = client.ask("listStreamsInScope", pb.StreamsInScopeRequest(scope=scope))
+                assert listed.status == status
+                assert [each.stream for each in listed.streams] == names
+        server.terminate()
+
+
 GUEST: Login = {"user": "guest", "password": "guest"}
 SEAL_BYTES = 4
 """Behind a chunk in the store, with which the log knows it again."""

@@ -47,17 +47,33 @@ async def _deleted(
 
 
 async def check_scope_exists(desk: Desk, request: pb.ScopeInfo) -> pb.ExistsResponse:
-    """Tell whether a scope exists."""
-    return pb.ExistsResponse(exists=request.scope in desk.controller.registry.scopes)
+    """Return whether a scope exists of which the caller may see something."""
+    scope = request.scope
+    exists = scope in desk.controller.registry.scopes and (
+        _sees(desk, scope) or bool(_seen_streams(desk, scope))
+    )
+    return pb.ExistsResponse(exists=exists)
 
 
 async def list_scopes(desk: Desk, request: pb.ScopesRequest) -> pb.ScopesResponse:
     """List the scopes of which the caller may see something."""
-    seen = [
-        name for name in desk.controller.registry.scopes if desk.caller.may(Right.READ, name, "")
-    ]
+    seen = [name for name in desk.controller.registry.scopes if _sees(desk, name)]
     names, token = page(seen, request.continuationToken.token)
     return pb.ScopesResponse(scopes=names, continuationToken=token)
+
+
+def _sees(desk: Desk, scope: str) -> bool:
+    """Return whether the caller has any right on a scope."""
+    return any(desk.caller.may(right, scope, "") for right in Right)
+
+
+def _seen_streams(desk: Desk, scope: str) -> list[Stream]:
+    """Return the streams of a scope that the caller may read; none if there is no such scope."""
+    try:
+        streams = desk.controller.registry.streams(scope)
+    except NoSuchScope:
+        return []
+    return [each for each in streams.values() if desk.caller.may(Right.READ, scope, each.name)]
 
 
 async def list_streams(desk: Desk, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
@@ -73,15 +89,10 @@ async def list_streams_for_tag(
 
 
 def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
-    def is_wanted(stream: Stream) -> bool:
-        has_tag = not tag or tag in stream.policy.tags
-        return has_tag and desk.caller.may(Right.READ, scope, stream.name)
-
-    try:
-        streams = desk.controller.registry.streams(scope)
-    except NoSuchScope:
+    seen = _seen_streams(desk, scope)
+    if not seen and not (scope in desk.controller.registry.scopes and _sees(desk, scope)):
         return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
-    names, after = page((each.name for each in streams.values() if is_wanted(each)), token)
+    names, after = page((each.name for each in seen if not tag or tag in each.policy.tags), token)
     return pb.StreamsInScopeResponse(
         streams=[info(scope, name) for name in names], continuationToken=after
     )
