@@ -6,7 +6,7 @@ query waits for offsets that came before it, and answers only what the store has
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.log.kept_snapshots import KeptSnapshots, read_values
 from gateway.log.names import begun_key, generation_of, tracking_key
@@ -23,6 +23,18 @@ _OFFSET_BYTES: Final = 8
 _READ_AT_ONCE: Final = 1_000
 _PAGE_ENTRIES: Final = 100
 """Entries read at once from the whole table; a part of a snapshot has up to 512 KiB."""
+
+
+class DurableReader(NamedTuple):
+    """A durable reader.
+
+    Attributes:
+        place: Offset of the next record for it, which may have been removed since.
+        owner: The user that it belongs to; empty if none was noted.
+    """
+
+    place: int
+    owner: bytes
 
 
 class Tracking:
@@ -75,21 +87,23 @@ class Tracking:
         self._put(tracking_key(generation, reference), offset.to_bytes(_OFFSET_BYTES, "big"))
         self._note(generation, reference)
 
-    def begin_reader(self, generation: int, reference: bytes, offset: int) -> None:
+    def begin_reader(
+        self, generation: int, reference: bytes, offset: int, owner: bytes = b""
+    ) -> None:
         """Note where a durable reader begins: the offset of the first record that it wants.
 
         Args:
             generation: The stream's.
             reference: The reader's; its stored offset is that of the last record it is done with.
             offset: Any u64.
+            owner: The user that it belongs to.
         """
-        self._put(begun_key(generation, reference), offset.to_bytes(_OFFSET_BYTES, "big"))
+        begun = offset.to_bytes(_OFFSET_BYTES, "big") + owner
+        self._put(begun_key(generation, reference), begun)
         self._note(generation, reference)
 
-    async def place_of(self, generation: int, reference: bytes) -> int | None:
-        """Return the offset of the next record for a durable reader; None if it never began.
-
-        The record may have been removed since.
+    async def reader_of(self, generation: int, reference: bytes) -> DurableReader | None:
+        """Return a durable reader; None if it never began, or is forgotten.
 
         Raises:
             StoreError: The table cannot be read.
@@ -100,10 +114,18 @@ class Tracking:
         )
         if begun is None:
             return None
-        place = int.from_bytes(begun, "big")
+        place = _offset_in(begun)
         if stored is not None:
             place = max(place, _offset_in(stored) + 1)
-        return place
+        return DurableReader(place, begun[_OFFSET_BYTES:])
+
+    def use_reader(self, generation: int, reference: bytes) -> None:
+        """Forget this reference for no other one, until as many calls of `leave_reader`."""
+        self._references.use(generation, reference)
+
+    def leave_reader(self, generation: int, reference: bytes) -> None:
+        """Undo a `use_reader`."""
+        self._references.leave(generation, reference)
 
     def forget_reader(self, generation: int, reference: bytes) -> None:
         """Remove a reference with its offset, behind all that was stored before."""
@@ -152,8 +174,7 @@ class Tracking:
         forgotten = self._references.stored(self._table, generation, reference)
         if forgotten is not None:
             for key in (begun_key(generation, forgotten), tracking_key(generation, forgotten)):
-                self._waiting.pop(key, None)
-                self._forgotten.append(key)
+                self._put(key, None)
 
     async def load(self) -> None:
         """Load the references that have offsets, in the order in which these were stored."""
@@ -172,7 +193,6 @@ class Tracking:
                 break
         for _, generation, reference in sorted(stored):
             self._note(generation, reference)
-        self._remove_forgotten()
 
     async def settled(self) -> None:
         """Wait until everything stored before this call is acknowledged (or refused)."""

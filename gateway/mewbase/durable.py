@@ -1,13 +1,15 @@
 """Durable subscriptions: the place of each, which outlives its connection.
 
 The place is a stored offset of the stream, as consumers of streams have it: the reference is the
-subscription's name, the offset that of the last event that it is done with. Where it began is kept
-beside it, so one that never acknowledged anything is known too.
+subscription's name, the offset that of the last event that it is done with. Where it began, and the
+user that began it, are kept beside it, so one that never acknowledged anything is known too.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
+from gateway.broker.locks import Locks
 from gateway.broker.stream import Stream
 from gateway.broker.stream_logs import StreamLogs
 from gateway.mewbase.refusals import Refusal
@@ -15,6 +17,14 @@ from gateway.mewbase.wire.errors import Code
 
 NAME_BYTES_MAX: Final = 255
 """As for references of consumers."""
+
+Key = tuple[int, bytes]
+"""The stream's generation and the name of a durable subscription."""
+
+
+def key_of(stream: Stream, name: bytes) -> Key:
+    """Return what no other durable subscription has."""
+    return stream.entry.generation, name
 
 
 class Durable:
@@ -26,15 +36,21 @@ class Durable:
     """
 
     def __init__(self, logs: StreamLogs, stream: Stream, name: bytes, place: int) -> None:
+        """Begin; until `close` it is not forgotten for other names."""
         self.name = name
         self.place = place
         self._logs = logs
         self._stream = stream
+        logs.tracking.use_reader(*self.key)
+
+    def close(self) -> None:
+        """Note that the connection does not have it any more."""
+        self._logs.tracking.leave_reader(*self.key)
 
     @property
-    def key(self) -> tuple[int, bytes]:
+    def key(self) -> Key:
         """The stream's generation and the name: no other one has both."""
-        return self._stream.entry.generation, self.name
+        return key_of(self._stream, self.name)
 
     def move(self, place: int) -> None:
         """Note that it is done with all events before a position; the place never goes back."""
@@ -47,46 +63,52 @@ class Durables:
     """The durable subscriptions that connections have now."""
 
     def __init__(self) -> None:
-        self._close_of: dict[tuple[int, bytes], Callable[[], object]] = {}
+        self._close_of: dict[Key, Callable[[], object]] = {}
+        self._locks = Locks()
 
-    def take_over(self, key: tuple[int, bytes]) -> None:
+    def __contains__(self, key: Key) -> bool:
+        return key in self._close_of
+
+    def changing(self, key: Key) -> AbstractAsyncContextManager[None]:
+        """Wait until no other request changes a durable subscription, and keep others from it."""
+        generation, name = key
+        return self._locks.hold(f"{generation} {name!r}")
+
+    def take_over(self, key: Key) -> None:
         """Have the connection that has one deliver nothing more for it."""
         close = self._close_of.pop(key, None)
         if close is not None:
             close()
 
-    def take(self, key: tuple[int, bytes], close: Callable[[], object]) -> None:
+    def take(self, key: Key, close: Callable[[], object]) -> None:
         """Note the subscription that has one from now on; `close` ends it for another one."""
         self.take_over(key)
         self._close_of[key] = close
 
-    def give_up(self, key: tuple[int, bytes], close: Callable[[], object]) -> None:
+    def give_up(self, key: Key, close: Callable[[], object]) -> None:
         """Note that a subscription has ended, unless another one has taken it over."""
         if self._close_of.get(key) == close:
             del self._close_of[key]
 
 
-async def known_place(logs: StreamLogs, stream: Stream, name: bytes) -> int | None:
-    """Return where a durable subscription goes on; None if there is none of the name.
-
-    Raises StoreError.
-    """
-    return await logs.tracking.place_of(stream.entry.generation, name)
-
-
-async def begin(logs: StreamLogs, stream: Stream, name: bytes, place: int) -> None:
-    """Make a durable subscription; it is stored when this returns.
+async def begin(logs: StreamLogs, stream: Stream, name: bytes, place: int, user: str) -> None:
+    """Make a durable subscription of a user; it is stored when this returns.
 
     Raises:
         Refusal: It could not be stored; the log says why.
         StoreError: The table cannot be read.
     """
-    logs.tracking.begin_reader(stream.entry.generation, name, place)
-    if await known_place(logs, stream, name) is None:
-        raise Refusal(Code.SERVER, "the durable subscription could not be stored")
+    key = key_of(stream, name)
+    logs.tracking.begin_reader(*key, place, user.encode())
+    if await logs.tracking.reader_of(*key) is None:
+        reason = (
+            "the durable subscription could not be stored: the server's log says why; perhaps all "
+            "that the channel may have are in use (streams.offset_references_max)"
+        )
+        raise Refusal(Code.SERVER, reason)
 
 
 async def forget(logs: StreamLogs, stream: Stream, name: bytes) -> None:
     """Remove a durable subscription with its place, behind all that was stored before."""
-    logs.tracking.forget_reader(stream.entry.generation, name)
+    logs.tracking.forget_reader(*key_of(stream, name))
     await logs.tracking.settled()

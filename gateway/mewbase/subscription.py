@@ -102,6 +102,8 @@ class Subscription(Source):
             self._is_closed = True
             self._keep_place()
             self._rest()
+            if self._wanted.durable is not None:
+                self._wanted.durable.close()
 
     @property
     def is_closed(self) -> bool:

@@ -260,7 +260,8 @@ class StreamsSettings(_Section):
     offset_references_max: Integer = _setting(
         10_000,
         "References under which consumers may have offsets stored in one stream; beyond that the "
-        "one that was stored longest ago is forgotten, and logged.",
+        "one that was stored longest ago is forgotten, and logged. A durable subscription of "
+        "mewbase that a connection has is never that one.",
         ge=1,
         le=1_000_000,
     )

@@ -4,6 +4,7 @@ A durable subscription that two connections ask for is the later one's: the earl
 more, and is not told.
 """
 
+import dataclasses
 from typing import Final
 
 from gateway.broker.access.model import Right
@@ -39,36 +40,55 @@ async def subscribe(link: Link, request: Request) -> None:
     stream_log = await link.streams.logs.of(stream)
     since_ms = max(values["startTimestamp"] or 0, 0)
     name = _durable_name(values["durableID"])
-    known = None if name is None else await _taken_over(link, stream, name)
-    if known is not None:
-        position, since_ms = known, 0
-    else:
+    if name is None:
         position = await _start(stream_log, values["startPos"], since_ms)
-        if name is not None:
-            await durable.begin(link.streams.logs, stream, name, position)
-    kept = None if name is None else durable.Durable(link.streams.logs, stream, name, position)
-    link.require(Right.READ, channel)  # the right may have been taken away meanwhile
+        wanted = Wanted(position=position, since_ms=since_ms, matcher=matcher)
+        _begin(link, values["rID"], stream, stream_log, wanted)
+        return
+    async with link.host.durables.changing(durable.key_of(stream, name)):
+        known = await _taken_over(link, stream, name)
+        if known is None:
+            position = await _start(stream_log, values["startPos"], since_ms)
+            await durable.begin(link.streams.logs, stream, name, position, link.user)
+            wanted = Wanted(position=position, since_ms=since_ms, matcher=matcher)
+        else:
+            wanted = Wanted(position=known, matcher=matcher)
+        _begin(link, values["rID"], stream, stream_log, wanted, name)
+
+
+def _begin(
+    link: Link,
+    request_id: int,
+    stream: Stream,
+    stream_log: StreamLog,
+    wanted: Wanted,
+    name: bytes | None = None,
+) -> None:
+    """Answer, and deliver from now on; `name` is that of a durable one.
+
+    Raises Refusal or BrokerError.
+    """
+    settings = link.host.settings
+    link.require(Right.READ, stream.name)  # the right may have been taken away meanwhile
     link.watch(stream)
+    kept = None
+    if name is not None:
+        kept = durable.Durable(link.streams.logs, stream, name, wanted.position)
+    wanted = dataclasses.replace(wanted, durable=kept, bad_sub_batches=settings.bad_sub_batches)
     number = link.session.new_subscription()
     subscription = Subscription(
         number,
         stream,
         stream_log,
-        Wanted(
-            position=position,
-            since_ms=since_ms,
-            matcher=matcher,
-            durable=kept,
-            bad_sub_batches=settings.bad_sub_batches,
-        ),
+        wanted,
         Window(settings.window_bytes, settings.window_resume_bytes),
         link.ports,
-        lambda: link.end(f"channel {channel!r} cannot be read"),
+        lambda: link.end(f"channel {stream.name!r} cannot be read"),
     )
-    if kept is not None:
-        link.host.durables.take(kept.key, subscription.close)
+    if wanted.durable is not None:
+        link.host.durables.take(wanted.durable.key, subscription.close)
     link.subscriptions[number] = subscription
-    link.ports.send(writing.subscribed(values["rID"], number))
+    link.ports.send(writing.subscribed(request_id, number))
     subscription.wake()
 
 
@@ -92,9 +112,28 @@ def _durable_name(text: str | None) -> bytes | None:
 
 
 async def _taken_over(link: Link, stream: Stream, name: bytes) -> int | None:
-    """Take a durable subscription from the connection that has it; return where it goes on."""
-    link.host.durables.take_over((stream.entry.generation, name))
-    return await durable.known_place(link.streams.logs, stream, name)
+    """Take a durable subscription from the connection that has it; return where it goes on.
+
+    None if there is none of the name. Raises Refusal: it is another user's.
+    """
+    tracking, key = link.streams.logs.tracking, durable.key_of(stream, name)
+    known = await tracking.reader_of(*key)
+    if known is None:
+        link.host.durables.take_over(key)
+        return None
+    owner = known.owner.decode()
+    if owner not in {"", link.user} and link.host.access.user(owner) is not None:
+        reason = f"the durable subscription {name.decode()!r} belongs to another user"
+        raise Refusal(Code.NOT_AUTHORISED, reason)
+    tracking.use_reader(*key)
+    try:
+        link.host.durables.take_over(key)  # which moves the place
+        known = await tracking.reader_of(*key)
+        if known is not None and owner != link.user:
+            await durable.begin(link.streams.logs, stream, name, known.place, link.user)
+    finally:
+        tracking.leave_reader(*key)
+    return None if known is None else known.place
 
 
 def _matcher(document: bytes | None) -> Matcher | None:
@@ -138,5 +177,9 @@ async def end_subscription(link: Link, request: Request) -> None:
     link.unwatch_if_unused(subscription.stream)
     forgets = request.type == "UNSUBSCRIBE" and not is_taken_over
     if subscription.durable is not None and forgets:
-        await durable.forget(link.streams.logs, subscription.stream, subscription.durable.name)
+        durables, key = link.host.durables, subscription.durable.key
+        async with durables.changing(key):
+            if key not in durables:  # another connection may have taken it meanwhile
+                name = subscription.durable.name
+                await durable.forget(link.streams.logs, subscription.stream, name)
     link.ports.send(writing.stored(request.values["rID"]))

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
 from tests.integration.administrator import ctl
-from tests.integration.mewbase.conftest import port_of
+from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import HutchServer
 from tests.mewbase_client import MewbaseClient
 from tests.waiting import wait_until
@@ -238,6 +239,83 @@ def test_it_goes_on_at_the_oldest_event_where_retention_removed_its_place(
     server.restart()
     with connected(server) as client:
         assert first_of(client, **D) == 80
+
+
+def add_reader(server: HutchServer, user: str) -> None:
+    """Make a user that may read channel1."""
+    ctl(server, "add_user", user, stdin=b"secret\n")
+    ctl(server, "set_permissions", user, "", "", "channel1")
+
+
+@contextmanager
+def connected_as(server: HutchServer, user: str) -> Iterator[MewbaseClient]:
+    with MewbaseClient(port_of(server)) as client:
+        client.connect(authInfo={"username": user, "password": "secret"})
+        yield client
+
+
+def refusal(client: MewbaseClient, **fields: object) -> tuple[int, str]:
+    """Subscribe, and be refused; return the error."""
+    client.send("SUBSCRIBE", channel="channel1", rID=2, **fields)
+    answer = client.must("SUBRESPONSE")
+    assert answer["ok"] is False, answer
+    return answer["errCode"], answer["errMsg"]
+
+
+@pytest.mark.parametrize("way", ["ended", "user deleted"])
+def test_a_name_is_of_the_user_that_began_it(
+    server: HutchServer, client: MewbaseClient, way: str
+) -> None:
+    for user in ("owner", "stranger"):
+        add_reader(server, user)
+    with connected_as(server, "owner") as owner, connected_as(server, "stranger") as stranger:
+        publish(client, 3)
+        number = owner.subscribe("channel1", startPos=0, **D)
+        owner.events(3)
+        owner.send("ACKEV", subID=number, pos=0)
+        told = (2, "the durable subscription 'd' belongs to another user")
+        assert refusal(stranger, startPos=0, **D) == told
+        publish(client, 1, 3)
+        assert owner.events(1)[0]["pos"] == 3, "nobody has taken it"
+        owner.ask("SUBCLOSE", subID=number, rID=1)
+        assert refusal(stranger, **D) == told
+        number = owner.subscribe("channel1", **D)
+        assert owner.events(3)[0]["pos"] == 1
+        if way == "ended":
+            assert owner.ask("UNSUBSCRIBE", subID=number, rID=1)["ok"] is True
+        else:
+            ctl(server, "delete_user", "owner")
+        stranger.subscribe("channel1", startPos=2, **D)
+        assert stranger.events(1)[0]["pos"] == (2 if way == "ended" else 1)
+        if way == "user deleted":
+            add_reader(server, "owner")
+            with connected_as(server, "owner") as again:
+                assert refusal(again, **D) == told, "another one of that name has begun it"
+
+
+def test_one_that_is_connected_is_not_forgotten_for_other_names(
+    start_mewbase: StartMewbase,
+) -> None:
+    server = start_mewbase("--durability", "os", HUTCH_STREAMS__OFFSET_REFERENCES_MAX="3")
+    with connected(server) as client, connected(server) as other:
+        publish(other, 3)
+        client.subscribe("channel1", startPos=0, **D)
+        client.events(3)
+        for each in range(10):
+            number = other.subscribe("channel1", durableID=f"d{each}")
+            assert other.ask("SUBCLOSE", subID=number, rID=1)["ok"] is True
+    with connected(server) as client, connected(server) as other:
+        client.subscribe("channel1", **D)
+        assert [each["pos"] for each in client.events(3)] == [0, 1, 2]
+        for in_use in ("a", "b"):
+            other.subscribe("channel1", durableID=in_use)
+        code, reason = refusal(other, durableID="c")
+        assert code == 100
+        assert "streams.offset_references_max" in reason
+        with Client.opened(*server.endpoint, user="mew", password="base") as streams:
+            streams.send_request("store_offset", m.StoreOffset("consumer", "channel1", 1))
+            query = m.QueryOffset(reference="consumer", stream="channel1")
+            assert streams.code_of("query_offset", query) == ResponseCode.NO_OFFSET
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256])

@@ -9,7 +9,7 @@ from annotated_types import Le
 from gateway.log import tracking as tracking_module
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
-from gateway.log.tracking import Tracking, open_tracking
+from gateway.log.tracking import DurableReader, Tracking, open_tracking
 from gateway.pending import Pending, start
 from gateway.settings.model import field_of
 from store.api import TableEntry
@@ -355,7 +355,8 @@ def test_a_part_that_is_damaged_while_the_server_runs_is_in_the_way_of_nothing_e
 
 
 def place(rig: LogRig, reference: bytes = b"ref") -> int | None:
-    return rig.run(rig.tracking.place_of(1, reference))
+    reader = rig.run(rig.tracking.reader_of(1, reference))
+    return None if reader is None else reader.place
 
 
 def test_a_durable_reader_has_a_place_from_its_beginning_on(rig: LogRig) -> None:
@@ -373,12 +374,36 @@ def test_a_durable_reader_has_a_place_from_its_beginning_on(rig: LogRig) -> None
 
 
 def test_the_place_survives_another_opening_and_counts_as_a_reference(rig: LogRig) -> None:
-    rig.tracking.begin_reader(1, b"ref", 3)
+    rig.tracking.begin_reader(1, b"ref", 3, b"mew")
     rig.run(rig.tracking.settled())
     again = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, references_max=1))
-    assert rig.run(again.place_of(1, b"ref")) == 3
+    assert rig.run(again.reader_of(1, b"ref")) == DurableReader(3, b"mew")
     again.store_offset(1, b"new", 1)
-    assert rig.run(again.place_of(1, b"ref")) is None  # forgotten in place of the new one
+    assert rig.run(again.reader_of(1, b"ref")) is None  # forgotten in place of the new one
+
+
+def test_a_reader_in_use_is_not_forgotten_for_another_reference(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, references_max=2))
+    tracking.begin_reader(1, b"used", 3)
+    tracking.use_reader(1, b"used")
+    for name in (b"a", b"b"):
+        tracking.begin_reader(1, name, 1)
+    assert rig.run(tracking.reader_of(1, b"used")) == DurableReader(3, b"")
+    assert rig.run(tracking.reader_of(1, b"a")) is None
+
+    tracking.use_reader(1, b"b")
+    tracking.begin_reader(1, b"c", 1)
+    assert rig.run(tracking.reader_of(1, b"c")) is None  # both others are in use
+    assert rig.run(tracking.offsets_of(1)) == {}
+
+    tracking.leave_reader(1, b"used")
+    tracking.begin_reader(1, b"c", 1)
+    assert rig.run(tracking.reader_of(1, b"used")) is None
+    assert rig.run(tracking.reader_of(1, b"b")) == DurableReader(1, b"")
+    rig.run(tracking.forget(1))
+    tracking.leave_reader(1, b"b")
+    assert rig.run(tracking.reader_of(1, b"b")) is None
 
 
 @pytest.mark.parametrize("is_under_way", [False, True])
@@ -407,5 +432,5 @@ def test_a_deleted_stream_takes_its_readers_along(rig: LogRig) -> None:
     rig.run(rig.tracking.forget(1))
 
     assert place(rig) is None
-    assert rig.run(rig.tracking.place_of(11, b"ref")) == 3
+    assert rig.run(rig.tracking.reader_of(11, b"ref")) == DurableReader(3, b"")
     assert len(keys(rig)) == 1
