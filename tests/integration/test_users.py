@@ -3,6 +3,7 @@
 What is taken away is taken while messages flow; delivery must have stopped within a second.
 """
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,33 @@ def test_a_wrong_users_file_stops_the_first_start_and_leaves_it_the_first(tmp_pa
     users.write_text(f'[[users]]\nname = "app"\npassword_hash = "{PasswordHash.of("second")}"\n')
     with HutchServer(tmp_path / "data", "--users", str(users)) as server:
         Client.opened(server.host, server.port, user="app", password="second").close()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PRINTED_BEFORE = "Ot7iiVZXYHRsswWgP7nbcSp8Dz0VXU5d6Ax+TS7gZsdAhgac"
+"""A hash of `secret`, which the page had in an earlier version."""
+
+
+@pytest.mark.parametrize("before", [None, PRINTED_BEFORE])
+def test_the_users_file_of_the_page_is_refused_until_its_hashes_are_replaced(
+    tmp_path: Path, before: str | None
+) -> None:
+    (example,) = re.findall(r"```toml\n(\[\[users\]\].+?)```", PAGE.read_text(), re.DOTALL)
+    (placeholder,) = set(re.findall(r'password_hash = "(.+)"', example))
+    users = tmp_path / "users.toml"
+    users.write_text(example.replace(placeholder, before or placeholder))
+
+    ended = run_serve(tmp_path / "data", "--users", str(users))
+
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-2:] == [
+        f"hutch: --users: {users}: users[{index}].password_hash: is that of the documentation: "
+        "replace it by one of your own; `hutch hash-password` prints one"
+        for index in range(2)
+    ]
+    users.write_text(example.replace(placeholder, str(PasswordHash.of("mine"))))
+    with HutchServer(tmp_path / "data", "--users", str(users)) as server:
+        Client.opened(server.host, server.port, user="admin", password="mine").close()
 
 
 def test_many_clients_who_log_in_at_once_cost_one_hash_and_hold_nobody_up(

@@ -32,6 +32,15 @@ _LANES_MAX: Final = 4
 what RFC 9106 recommends where memory is scarce. A hash that a user has already stays in use."""
 
 
+OF_THE_DOCUMENTATION: Final = frozenset(
+    (
+        "what-hutch-hash-password-prints",
+        "Ot7iiVZXYHRsswWgP7nbcSp8Dz0VXU5d6Ax+TS7gZsdAhgac",  # of "secret", until it was replaced
+    )
+)
+"""Texts that docs/operations.md has, or had, in the place of a hash."""
+
+
 class Algorithm(enum.Enum):
     """A way to hash, by the name that RabbitMQ's definitions give it; argon2id's is ours."""
 
@@ -71,9 +80,11 @@ class PasswordHash:
             algorithm: Where it is not known, the beginning or the size tells it.
 
         Raises:
-            UnusableHash: It is not base64, its size does not fit the algorithm, or checking it
-                would cost too much.
+            UnusableHash: It is not base64, its size does not fit the algorithm, checking it would
+                cost too much, or it is that of the documentation.
         """
+        if text in OF_THE_DOCUMENTATION:
+            raise UnusableHash("is that of the documentation: replace it by one of your own")
         if text.startswith("$") or algorithm is Algorithm.ARGON2ID:
             if algorithm not in (None, Algorithm.ARGON2ID):
                 raise UnusableHash(f"is not what {algorithm.value} makes")

@@ -181,7 +181,7 @@ def _password_hash(entry: Mapping[str, object]) -> PasswordHash | None:
     try:
         return PasswordHash.parse(text, algorithm) if text else None
     except UnusableHash as error:
-        raise _Fault("password_hash", str(error)) from None
+        raise _Fault("password_hash", f"{error}; `hutch hash-password` prints one") from None
 
 
 def _text(entry: Mapping[str, object], field: str) -> str:
