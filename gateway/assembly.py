@@ -31,6 +31,7 @@ from gateway.server.tls_serving import TlsServing, tls_of
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
+from gateway.stream.advertising import Advertising
 from gateway.stream.front import StreamKind
 from gateway.stream.host import Host
 from gateway.stream.link import PROTOCOL
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Address = tuple[str, int]
 LogFailed = Callable[[StreamLog, StoreError], None]
 
 _REFUSED_IN_WORDS: Final = 256
@@ -220,8 +222,7 @@ class Server:
     @property
     def ready(self) -> str:
         """Text of the ready line: the addresses, and where the data is."""
-        advertised = shown(*self.advertised)
-        words = [f"stream={shown(*self.address)} advertised={advertised}"]
+        words = [f"stream={shown(*self.address)} advertised={shown(*self.advertised)}"]
         if self.tls is not None:
             words.append(f"tls={shown(*self.tls.address)}")
             words.append(f"tls_advertised={shown(*self.advertised_over_tls)}")
@@ -274,9 +275,8 @@ class Server:
     async def _listen(self, opened: Opened) -> None:
         """Begin to accept. Raises ConfigError."""
         say = opened.authentication.refusals.say
-        self.sockets = Sockets(
-            sockets_max(self._settings.stream.connections_max, descriptor_limit()), say
-        )
+        most = sockets_max(self._settings.stream.connections_max, descriptor_limit())
+        self.sockets = Sockets(most, say)
         self.shared = shared = Shared(
             loop=self._loop,
             schedule=self._schedule,
@@ -284,7 +284,9 @@ class Server:
             scratch=bytearray(chunk_bytes_max(self._settings.stream)),
             say=say,
         )
-        kind = self._stream_kind(opened, self.advertised)
+        advertising = Advertising(self._settings, self.address[0])
+        advertising.warn()
+        kind = self._stream_kind(opened, self.advertised, advertising)
         plain = Listener(self._plain.socket, shared, kind, self.sockets)
         with self._plain.place.blamed():
             self.serve(plain)
@@ -295,12 +297,11 @@ class Server:
             await mewbase.start(opened, self.backend, shared, self.sockets, self._add)
         self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
-            kind = self._stream_kind(opened, self.advertised_over_tls)
+            kind = self._stream_kind(opened, self.advertised_over_tls, advertising)
             user_of = naming_of(self._settings.tls)
             self._add(self.tls.start(shared, kind, self.sockets, user_of))
-        letting_go = let_go_of_deleted(
-            self._listeners.connections, self._settings.stream.deleted_file_timeout_ms / 1000
-        )
+        within_s = self._settings.stream.deleted_file_timeout_ms / 1000
+        letting_go = let_go_of_deleted(self._listeners.connections, within_s)
         self._letting_go = self._loop.create_task(letting_go)
 
     async def _listen_for_segments(self, opened: Opened, shared: Shared, sockets: Sockets) -> None:
@@ -336,14 +337,15 @@ class Server:
         assert self._admin is not None
         await _start(self._admin)
 
-    def _stream_kind(self, opened: Opened, advertised: tuple[str, int]) -> StreamKind:
+    def _stream_kind(self, opened: Opened, told: Address, advertising: Advertising) -> StreamKind:
         stream = self._settings.stream
         host = Host(
             access=opened.access,
             authentication=opened.authentication,
             connections=self.backend.clients,
             virtual_hosts=opened.virtual_hosts.find,
-            settings=link_settings_of(stream, advertised),
+            settings=link_settings_of(stream, told),
+            advertising=advertising,
             peer_properties=peer_properties(own_version()),
             has_room=self._has_room,
             service=self.backend.service,

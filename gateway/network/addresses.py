@@ -14,6 +14,14 @@ def is_loopback(address: str) -> bool:
     return (mapped or parsed).is_loopback
 
 
+def names_loopback(host: str) -> bool:
+    """Return whether a client that connects to a host reaches its own machine."""
+    try:
+        return is_loopback(host)
+    except ValueError:  # a name
+        return host.lower().removesuffix(".") == "localhost"
+
+
 def source_of(address: str) -> str:
     """Return the address or network that an address counts as.
 

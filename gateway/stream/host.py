@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.broker import visit
+from gateway.stream.advertising import Advertising
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +36,4 @@ class Host(visit.Host):
 
     settings: LinkSettings
     peer_properties: dict[str, str]
+    advertising: Advertising

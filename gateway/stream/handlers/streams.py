@@ -80,6 +80,7 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
     if has_leader:
         settings = link.host.settings
         brokers = (m.Broker(_THIS_BROKER, settings.advertised_host, settings.advertised_port),)
+        link.host.advertising.told(settings.advertised_host, link.ports)
     return m.MetadataReply(brokers, streams)  # type: ignore[arg-type]  # instead of a tuple
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.network.addresses import is_loopback, shown, source_of
+from gateway.network.addresses import is_loopback, names_loopback, shown, source_of
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,25 @@ from gateway.network.addresses import is_loopback, shown, source_of
 )
 def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bool) -> None:
     assert is_loopback(address) == is_here
+
+
+@pytest.mark.parametrize(
+    ("host", "leads_back"),
+    [
+        ("localhost", True),
+        ("LocalHost.", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("localhost.example.org", False),
+        ("streams.example.org", False),
+        ("192.0.2.7", False),
+        ("", False),
+    ],
+)
+def test_a_host_that_leads_clients_to_themselves_is_told_from_others(
+    host: str, *, leads_back: bool
+) -> None:
+    assert names_loopback(host) is leads_back
 
 
 @pytest.mark.parametrize(

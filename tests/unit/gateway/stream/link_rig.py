@@ -24,8 +24,9 @@ from gateway.log.ports import LogPorts
 from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.server.front import Backlog, Source
-from gateway.settings.model import UsersSettings
+from gateway.settings.model import Settings, UsersSettings
 from gateway.stream import publishing
+from gateway.stream.advertising import Advertising
 from gateway.stream.consuming import DELIVER_HEAD_BYTES, Subscription
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host, LinkSettings
@@ -214,6 +215,7 @@ class Broker:
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)
         self.host = Host(
+            advertising=Advertising(Settings(), "127.0.0.1"),
             access=self.access,
             authentication=self._authentication(anonymous),
             connections=self.connections,
