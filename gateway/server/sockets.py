@@ -40,7 +40,7 @@ class Places(Protocol):
 
     @property
     def places(self) -> int:
-        """How many there may be."""
+        """The largest number of them."""
         ...
 
     def __len__(self) -> int: ...

@@ -87,7 +87,9 @@ ALL_ON: Final = (
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
     """A server with all its ports, and few descriptors."""
     data = tmp_path_factory.mktemp("ports") / "data"
-    with HutchServer(data, *ALL_ON, "--durability", "os", enter=_LIMITED) as server:
+    trusting = {"HUTCH_EARLY__TRUSTS_EVERYONE": "true"}
+    arguments = (*ALL_ON, "--durability", "os")
+    with HutchServer(data, *arguments, environment=trusting, enter=_LIMITED) as server:
         yield server
         assert "Traceback" not in server.logs
 

@@ -317,8 +317,12 @@ def test_administrators_see_and_end_connections_to_the_ports_of_the_store(tmp_pa
     with HutchServer(tmp_path / "data", *given, environment=trusting) as server:
         api = Api(*server.management)
         with WireClient(*server.store) as client, early(server) as old:
-            assert api.get("connections") == []
             client.hello()
+            assert api.get("connections") == [], "it has shown no token"
+            token = Tokens(read_key(server.data_dir / NAME)).mint(
+                {EVERYTHING: Right.READ}, now_ms=0
+            )
+            client.ask(m.GetStreamSegmentInfo(1, "s/t/0.#epoch.0", token), NoSuchSegment)
             old.ask(KeepAlive(b"here"), KeepAlive)
             found = {each["protocol"]: each for each in api.get("connections")}
             assert found.keys() == {"pravega", "pravega-early"}
