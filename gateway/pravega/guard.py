@@ -106,6 +106,11 @@ class Guard:
         self._ownership = ownership
         self._tokens = tokens
 
+    @property
+    def is_open(self) -> bool:
+        """True if no request needs a token: every client is known."""
+        return self._tokens is None
+
     def verdict(self, message: Message, now_ms: int) -> Verdict:
         """Decide about a request; one that names no segment may be done.
 
@@ -124,9 +129,8 @@ class Guard:
             now_ms: Milliseconds since the epoch.
         """
         need = NEEDS.get(kind)
-        is_open = self._tokens is None
         if need is None:
-            return Verdict(None, is_open)
+            return Verdict(None, self.is_open)
         request_id: int = fields.request_id
         segments = _segments(fields, need)
         expires_ms = None

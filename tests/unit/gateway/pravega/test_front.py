@@ -39,6 +39,13 @@ def test_a_frame_that_comes_byte_by_byte_is_handled(client: WireClient) -> None:
     client.must(m.KeepAlive)
 
 
+def test_a_large_first_frame_is_taken_where_no_tokens_are_asked_for(client: WireClient) -> None:
+    frame = bytes.fromhex("00000064") + (1 << 20).to_bytes(4, "big") + bytes(1 << 20)
+    for start in range(0, len(frame), 100_000):
+        client.socket.sendall(frame[start : start + 100_000])
+    client.must(m.KeepAlive)
+
+
 def test_an_unknown_command_ends_the_connection_and_leaves_a_line(
     server: WireServer, client: WireClient
 ) -> None:
