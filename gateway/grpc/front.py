@@ -111,9 +111,8 @@ class GrpcFront:
                 self._end(event.stream_id)
             case events.WindowUpdated() | events.RemoteSettingsChanged():
                 self._outgoing.go_on()
-            case events.ConnectionTerminated():
-                if not self._calls:
-                    self._close()
+            case events.ConnectionTerminated():  # `h2` sends nothing more, not even answers
+                self._close()
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:  # noqa: ARG002
         """Return 0: `take` leaves nothing."""
@@ -260,6 +259,7 @@ class GrpcFront:
         if not self._is_over:
             self._http.close_connection()
             self._send()
+            self._is_over = True
 
     def lost(self) -> None:
         """Remove everything that the connection owned."""

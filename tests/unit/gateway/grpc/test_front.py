@@ -13,7 +13,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
-from hyperframe.frame import ContinuationFrame, HeadersFrame
+from hyperframe.frame import ContinuationFrame, GoAwayFrame, HeadersFrame
 
 from gateway.grpc.call import framed
 from gateway.grpc.status import CallRefused, Status
@@ -32,6 +32,7 @@ class Echo:
 
     def __init__(self) -> None:
         self.is_open: Pending[None] = Pending()
+        self.is_asked = asyncio.Event()
         self.hosts: list[str] = []
         self.answered: list[bytes] = []
 
@@ -45,6 +46,7 @@ class Echo:
 
     async def let_in(self, authorization: str, host: str) -> str:
         self.hosts.append(host)
+        self.is_asked.set()
         await self.is_open
         if authorization == "wrong":
             raise CallRefused(Status.UNAUTHENTICATED, "wrong password: 50 %, ü")
@@ -293,6 +295,32 @@ async def test_calls_that_their_client_gives_up_at_once_cost_the_others_nothing(
         client.http.reset_stream(number, ErrorCodes.CANCEL)
         client.send()
     assert (await client.ended(client.call(framed(b"kept"))))[1] == framed(b"kept")
+
+
+async def test_a_client_that_says_farewell_while_a_call_is_answered_costs_the_others_nothing(
+    service: Echo, listener: Listener, client: Client
+) -> None:
+    other = await Client.connected(listener)
+    other.call(framed(b"not waited for"))
+    other.send(GoAwayFrame(0).serialize())
+    await other.until(lambda: False)
+    assert other.is_ended
+
+    service.open()
+    assert (await client.ended(client.call(framed(b"kept"))))[1] == framed(b"kept")
+    await other.close()
+
+
+async def test_a_call_that_is_answered_after_the_server_s_farewell_costs_nothing(
+    service: Echo, listener: Listener, client: Client
+) -> None:
+    client.call(framed(b"late"))
+    await asyncio.wait_for(service.is_asked.wait(), HANG_S)
+    for connection in list(listener.connections):
+        connection.stop()
+    service.open()
+    await client.until(lambda: False)
+    assert client.is_ended
 
 
 def block_without_end() -> bytes:
