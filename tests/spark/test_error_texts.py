@@ -208,6 +208,13 @@ class Trials:
         raise AssertionError(done.stdout + done.stderr)
 
 
+def busy(name: str, frame: bytearray) -> bytearray:
+    """Let a server look as if very many wrong passwords had reached it."""
+    if name == "sasl_authenticate":
+        frame[12:14] = b"\0\6"
+    return frame
+
+
 def damaged(name: str, frame: bytearray) -> bytearray:
     """Change the last byte of a chunk."""
     if name == "deliver":
@@ -244,6 +251,7 @@ TRIALS: Final[Mapping[str, Trial]] = {
     ),
     "cannot connect to …: Name": lambda t: t.read(stream="a", endpoints="nowhere.invalid"),
     "… refused user": lambda t: t.read(stream="a", password="wrong"),
+    "… is busy, and did not compare": lambda t: t.read_through(busy, stream=t.stream),
     "option username='…' needs": lambda t: t.read(stream="a", username="ben"),
     "virtual host": lambda t: t.read(stream="a", vhost="other"),
     "stream '…' does not exist": lambda t: t.read(stream="no-such"),
