@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -29,7 +30,7 @@ from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.http_client import Api
 from tests.integration.server import Endpoint, HutchServer
 from tests.pravega_client import WireClient
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, wait_until
 
 DESCRIPTORS: Final = 600
 STRANGERS: Final = 700
@@ -185,6 +186,21 @@ def test_what_strangers_begin_and_do_not_end_is_over_in_ten_seconds(server: Hutc
             one for word, port in PORTS.items() for one in came(ports[word], port.half, 20, stack)
         ]
         assert ended_within(strangers, HANG_S) == len(strangers)
+
+
+def keepalive_timers(port: int) -> list[str]:
+    """Return the timers of the server's connections at a port, as Linux tells them."""
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[5][:2] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+
+
+@pytest.mark.parametrize("word", PORTS)
+def test_the_machine_of_a_silent_client_is_asked_whether_it_is_there(
+    server: HutchServer, word: str
+) -> None:
+    endpoint = ports_of(server)[word]
+    with socket.create_connection(endpoint, HANG_S):
+        wait_until(lambda: "02" in keepalive_timers(endpoint.port))
 
 
 def _large_update() -> bytes:
