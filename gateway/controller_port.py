@@ -11,7 +11,7 @@ from gateway.network.listening import Place, Port
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.host import limits_of
 from gateway.server.certificate_user import naming_of
-from gateway.server.listener import Listener
+from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
@@ -20,7 +20,7 @@ from gateway.settings.model import Settings
 from store.api import SegmentStore
 
 if TYPE_CHECKING:
-    from gateway.pravega.controller.server import ControllerService, Door  # where its port is on
+    from gateway.pravega.controller.service import ControllerService, Door  # where its port is on
 
 PROTOCOL: Final = "controller"
 _HTTP2: Final = "h2"
@@ -98,9 +98,9 @@ class ControllerPort:
         """
         # They take no room while the port is off.
         from gateway.grpc.front import GrpcKind  # noqa: PLC0415
-        from gateway.pravega.controller.server import ControllerService  # noqa: PLC0415
+        from gateway.pravega.controller.service import ControllerService  # noqa: PLC0415
 
-        self._service = ControllerService(store, _clock_ms, advertised, door=door)
+        self._service = ControllerService(store, clock_ms, advertised, door=door)
         await self._service.open()
         wire = self._settings.wire
         kind = GrpcKind(
@@ -113,11 +113,8 @@ class ControllerPort:
         )
         if isinstance(self._port, TlsServing):
             add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
-            return
-        listener = Listener(self._port.socket, shared, kind, sockets)
-        add(listener)
-        with self._port.place.blamed():
-            listener.start()
+        else:
+            listen(self._port, shared, kind, sockets, add)
 
     async def stop(self) -> None:
         """Take no more calls, and wait for those that are under way."""
@@ -132,5 +129,6 @@ def _check_extra() -> None:
         raise ConfigError(Problem("wire.controller_port", reason))
 
 
-def _clock_ms() -> int:
+def clock_ms() -> int:
+    """Return the time, in milliseconds since 1970."""
     return time.time_ns() // _NS_A_MS

@@ -12,7 +12,7 @@ from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.host import limits_of
 from gateway.pravega.under_way import UnderWay
-from gateway.server.listener import Listener
+from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota, Sockets
 from gateway.settings.errors import ConfigError, Problem
@@ -89,10 +89,7 @@ class EarlyPort:
         )
         kind = EarlyKind(host, limits_of(self._settings.wire))
         quota = Quota(sockets, max(1, sockets.places // WITHOUT_LOGIN_PART))
-        listener = Listener(self._port.socket, shared, kind, quota)
-        add(listener)
-        with self._port.place.blamed():
-            listener.start()
+        listen(self._port, shared, kind, quota, add)
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""

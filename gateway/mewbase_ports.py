@@ -23,7 +23,7 @@ from gateway.network.listening import Place, Port, take_all
 from gateway.pending import Pending
 from gateway.server.certificate_user import naming_of
 from gateway.server.front import Limits
-from gateway.server.listener import Listener
+from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.threads import Threads
@@ -160,10 +160,7 @@ class MewbasePorts:
         )
         kind = MewbaseKind(host, _limits_of(mewbase))
         if self._plain is not None:
-            listener = Listener(self._plain.socket, shared, kind, sockets)
-            add(listener)
-            with self._plain.place.blamed():
-                listener.start()
+            listen(self._plain, shared, kind, sockets, add)
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from gateway.awaiting import called
-from gateway.controller_port import ControllerPort
+from gateway.controller_port import ControllerPort, clock_ms
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place, Port, is_on_loopback, take_all
@@ -18,7 +17,7 @@ from gateway.pravega.host import Host, limits_of
 from gateway.pravega.tokens import Tokens
 from gateway.pravega.under_way import UnderWay
 from gateway.server.certificate_user import naming_of
-from gateway.server.listener import Listener
+from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_NS_A_MS: Final = 1_000_000
 _EVERY_ADDRESS: Final = frozenset(("0.0.0.0", "::"))  # noqa: S104  # compared with, not bound
 
 _OF_A_STORE: Final = Ownership(
@@ -165,7 +163,7 @@ class StorePorts:
         host = Host(
             store=store,
             say=shared.say,
-            clock_ms=_clock_ms,
+            clock_ms=clock_ms,
             guard=Guard(self._ownership, self._tokens),
             wire=wire,
             under_way=self._under_way,
@@ -175,11 +173,8 @@ class StorePorts:
         kind = PravegaKind(host, limits_of(wire))
         if isinstance(self._port, TlsServing):
             add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
-            return
-        listener = Listener(self._port.socket, shared, kind, sockets)
-        add(listener)
-        with self._port.place.blamed():
-            listener.start()
+        else:
+            listen(self._port, shared, kind, sockets, add)
 
     async def start_controller(
         self,
@@ -200,12 +195,12 @@ class StorePorts:
             return
         # They take no room while the port is off.
         from gateway.pravega.controller.rights import minting  # noqa: PLC0415
-        from gateway.pravega.controller.server import Door, anyone, no_token  # noqa: PLC0415
+        from gateway.pravega.controller.service import Door, anyone, no_token  # noqa: PLC0415
 
         tokens = self._tokens
         door = Door(
             caller=anyone if log_in is None else log_in,
-            token=no_token if tokens is None else minting(tokens, _clock_ms),
+            token=no_token if tokens is None else minting(tokens, clock_ms),
             hides=self._ownership.hides,
         )
         await self.controller.start(
@@ -249,7 +244,3 @@ def _check_passwords(settings: Settings) -> None:
         "wire.allow_plain_passwords = true allows it"
     )
     raise ConfigError(Problem("wire.controller_port", reason))
-
-
-def _clock_ms() -> int:
-    return time.time_ns() // _NS_A_MS

@@ -332,7 +332,7 @@ class Operations(Protocol):
         ...
 
     def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
-        """Give the names of the segments and tables that begin with `prefix`, sorted."""
+        """List the names of segments and tables that begin with `prefix`, sorted."""
         ...
 
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:

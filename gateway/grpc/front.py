@@ -255,7 +255,7 @@ class GrpcFront:
         self._ports.finish()
 
     def farewell(self) -> None:
-        """Tell the client that the connection takes no more calls."""
+        """Send GOAWAY: the connection takes no more calls."""
         if not self._is_over:
             self._http.close_connection()
             self._send()

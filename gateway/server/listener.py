@@ -3,11 +3,12 @@
 import errno
 import logging
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from gateway.network import congestion
 from gateway.network.addresses import is_loopback
-from gateway.network.listening import bind
+from gateway.network.listening import Port, bind
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.front import Kind
@@ -184,3 +185,28 @@ class Listener:
     def _start_again(self) -> None:
         if self._socket.fileno() >= 0:
             self._watch()
+
+
+def listen(
+    port: Port,
+    shared: Shared,
+    kind: Kind,
+    sockets: Places,
+    add: Callable[[Listener], object],
+) -> None:
+    """Let clients come in at a plain port whose address is taken.
+
+    Args:
+        port: The port.
+        shared: As of `Listener`.
+        kind: As of `Listener`.
+        sockets: As of `Listener`.
+        add: Notes the listener before it starts, to be stopped with the others.
+
+    Raises:
+        ConfigError: Another process listens there by now.
+    """
+    listener = Listener(port.socket, shared, kind, sockets)
+    add(listener)
+    with port.place.blamed():
+        listener.start()

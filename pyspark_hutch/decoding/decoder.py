@@ -84,7 +84,7 @@ class Decoder:
             yield from self._chunk(_Entries(chunk, HEADER_BYTES, limit, place), header, low, high)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows that are left, and log what could not be opened."""
+        """Yield the rows that are left, and log what could not be opened."""
         self._bad.tell()
         if self._gathered.row:
             yield self._gathered.batch()

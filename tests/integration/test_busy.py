@@ -26,7 +26,7 @@ from tests.waiting import wait_until
 
 CONNECTIONS = 140
 PAUSE_S = 0.5
-"""Of a guesser between an answer and its next guess: the test has the same processors."""
+"""Time a guesser waits between an answer and its next guess: it shares the test's processors."""
 LOGINS = 3
 UNHURRIED = {
     "HUTCH_STREAM__HANDSHAKE_STEP_TIMEOUT_MS": "600000",
@@ -37,7 +37,7 @@ KNOWN, GUESSED_AT, OTHER = ("guest", "guest"), ("app", "a password"), ("other", 
 
 
 class Told(enum.Enum):
-    """What a client is told of a right password."""
+    """Answer to a right password."""
 
     IN = enum.auto()
     BUSY = enum.auto()

@@ -1,4 +1,4 @@
-"""What holds at every port: strangers keep nobody out, and hold little, for a short time."""
+"""At every port, strangers keep nobody out and hold little, for a short time."""
 
 from __future__ import annotations
 

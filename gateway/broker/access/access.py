@@ -191,7 +191,7 @@ class Access:
             self._rights_changed([key])
 
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
-        """Tell the connections of users in virtual hosts that other rights count now."""
+        """Let connections whose rights have changed judge what they have open."""
         may_of = {key: lru_cache(None)(partial(self.may, *key)) for key in changed}
         for connection in self._connections:
             may = may_of.get((connection.user, connection.virtual_host_name))

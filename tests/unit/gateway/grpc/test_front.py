@@ -1,4 +1,4 @@
-"""What a client of gRPC may do, by frames that a real library of HTTP/2 makes, over a socket."""
+"""Calls, refusals and hostile frames over a socket, made by a real library of HTTP/2."""
 
 from __future__ import annotations
 

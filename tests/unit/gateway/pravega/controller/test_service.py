@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
-from gateway.pravega.controller.server import SERVICE, ControllerService
+from gateway.pravega.controller.service import SERVICE, ControllerService
 from tests.controller_rig import World
 from tests.grpc_rig import listening
 
