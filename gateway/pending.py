@@ -60,6 +60,13 @@ class Pending(Generic[T]):
         return self.result()
 
 
+def asked(call: Callable[[Callable[[T | Exception], None]], object]) -> Pending[T]:
+    """Call something with a `done`; return what that will get. Awaiting it raises an error."""
+    pending: Pending[T] = Pending()
+    call(pending.settle)
+    return pending
+
+
 def run(
     coroutine: Coroutine[Pending[Any], None, T],
     done: Callable[[T | BaseException], object],

@@ -1,11 +1,12 @@
 """One connection as the handlers of its requests see it."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from gateway.pending import Pending, run
 from gateway.pravega.guard import EXPIRED
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
@@ -162,6 +163,23 @@ class Desk:
         """Take the next frame."""
         self.is_held = False
         self._ports.end_command()
+
+    def hold_for(self, work: Coroutine[Pending[Any], None, T], done: Done[T]) -> None:
+        """Let the next frame wait until work of several steps is done, and `done` has the outcome.
+
+        What it raises other than a StoreError is a programming error.
+        """
+
+        def over(outcome: T | BaseException) -> None:
+            try:
+                if isinstance(outcome, BaseException) and not isinstance(outcome, StoreError):
+                    raise outcome
+                done(outcome)
+            finally:
+                self.release()
+
+        self.hold()
+        run(work, over)
 
     # The end
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.broker.locks import Locks
 from gateway.pravega.boundaries import Boundaries
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.guard import Guard
@@ -27,6 +28,7 @@ class Host:
         under_way: The appends of all connections.
         entered: Notes connections for administrators.
         boundaries: Where events begin in what they wrote.
+        table_merges: The lock under '' of the merges of tables, which are done one by one.
         transients: The segments that go with their connections.
     """
 
@@ -38,6 +40,7 @@ class Host:
     under_way: UnderWay = field(default_factory=UnderWay)
     entered: Entered = unnoted
     boundaries: Boundaries = field(default_factory=Boundaries)
+    table_merges: Locks = field(default_factory=Locks)
     transients: Transients = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from gateway.pending import Pending
+from gateway.pending import Pending, asked
 from gateway.pravega.controller.model import Policy
-from gateway.pravega.controller.table import asked
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from store.api import AttributeUpdate, Operations, SegmentInfo
 from store.errors import (

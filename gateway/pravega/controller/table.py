@@ -1,28 +1,19 @@
-"""The controller's table in the store, and the calls of the store that the controller awaits."""
+"""The controller's table in the store."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final
 
-from gateway.pending import Pending
+from gateway.pending import Pending, asked
 from gateway.pravega.controller.names import TABLE
-from store.api import NOT_EXISTS, Done, Operations, TableEntry, TablePage
+from store.api import NOT_EXISTS, Operations, TableEntry, TablePage
 from store.errors import SegmentExists
-
-T = TypeVar("T")
 
 SCOPE: Final = b"scope\0"
 STREAM: Final = b"stream\0"
 TRANSACTION: Final = b"transaction\0"
 ENDED: Final = b"ended\0"
 """First parts of keys."""
-
-
-def asked(call: Callable[[Done[T]], object]) -> Pending[T]:
-    """Call the store; return what it will answer. Awaiting it raises StoreError."""
-    pending: Pending[T] = Pending()
-    call(pending.settle)
-    return pending
 
 
 class Table:

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from gateway.pravega.desk import Desk
-from gateway.pravega.handlers.tables_merged import TableMerge
+from gateway.pravega.handlers.tables_merged import merged
 from store.api import ABSENT, AttributeUpdate, SegmentInfo
 from store.errors import AttributeMismatch, NoSuchSegment, StoreError
 from store.wire import messages as m
@@ -198,12 +198,18 @@ def _length_of(desk: Desk, segment: str, done: Callable[[int | StoreError], None
 def merge_tables(desk: Desk, request: t.MergeTableSegments) -> None:
     """Move a table's entries into another one as one update; the source's win. Delete the source.
 
-    The source is sealed first. A merge that comes again after a crash in between completes it.
+    The source is sealed first. A merge that comes again after a crash in between completes it. A
+    table is in memory meanwhile: one is merged at a time, and the next frame waits.
     """
+    target, source = request.target, request.source
+
+    async def length() -> int:
+        async with desk.host.table_merges.hold(""):
+            if desk.is_over:  # while it was in line
+                return 0
+            return await merged(desk.store, target, source)
 
     def reply(length: int) -> Message:
-        target, source = request.target, request.source
         return m.SegmentsMerged(request.request_id, target, source, length)
 
-    done = desk.answering(request.request_id, request.source, reply)
-    TableMerge(desk.store, request.target, request.source, done=done).begin()
+    desk.hold_for(length(), desk.answering(request.request_id, source, reply))

@@ -1,113 +1,87 @@
 """The merge of a table into another one. No Pravega has ever done it; its page names it."""
 
-from __future__ import annotations
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from gateway.pending import Pending, asked
 from gateway.pravega.handlers.table_pages import STEP
-from store.api import TABLE_BATCH_BYTES_MAX, Operations, TableEntry
-from store.errors import InvalidArgument, SegmentSealed, StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from store.api import Done, SegmentInfo, TablePage
+from store.api import TABLE_BATCH_BYTES_MAX, Operations, SegmentInfo, TableEntry, TablePage
+from store.errors import InvalidArgument, SegmentSealed
 
 ENTRIES_MAX: Final = 100_000
 """Entries of one merge: other connections wait while they are written."""
 
 
-class TableMerge:
-    """One merge: the source is read, sealed, read again, written into the target, deleted.
+async def merged(store: Operations, target: str, source: str) -> int:
+    """Move a source's entries into a target as one update, and delete it; return its length.
 
-    It is read before it is sealed, so that one that the target cannot take stays as it was.
+    The source is read before it is sealed, so that one that the target cannot take stays as it was.
+    A coroutine on `gateway.pending`. Raises StoreError.
     """
+    if target == source:
+        raise InvalidArgument(f"table {source!r} cannot be merged into itself")
+    info = await _info(store, target)
+    if info.sealed:
+        raise SegmentSealed(f"table {target!r} is sealed")
+    async for _ in _entries(store, source, info):
+        pass
+    with suppress(SegmentSealed):
+        await _sealed(store, source)
+    entries = [entry async for entry in _entries(store, source, info)]
+    if entries:
+        await _updated(store, target, entries)
+    await _deleted(store, source)
+    return (await _info(store, target)).length
 
-    def __init__(self, store: Operations, target: str, source: str, *, done: Done[int]) -> None:
-        """`done` gets the target's length."""
-        self._store = store
-        self._target = target
-        self._source = source
-        self._answer = done
-        self._key_length = 0
 
-    def begin(self) -> None:
-        """Do it."""
-        if self._target == self._source:
-            text = f"table {self._source!r} cannot be merged into itself"
-            self._answer(InvalidArgument(text))
-            return
-        self._store.table_info(self._target, done=self._or_fail(self._target_found))
-
-    def _or_fail(self, then: Callable[[object], object]) -> Callable[[object], None]:
-        def done(outcome: object) -> None:
-            if isinstance(outcome, StoreError):
-                self._answer(outcome)
-            else:
-                then(outcome)
-
-        return done
-
-    def _target_found(self, found: object) -> None:
-        info: SegmentInfo
-        info, _ = found  # type: ignore[misc]  # what table_info gives
-        if info.sealed:
-            self._answer(SegmentSealed(f"table {self._target!r} is sealed"))
-            return
-        self._key_length = info.key_length
-        self._read(self._seal)
-
-    def _seal(self, entries: Sequence[TableEntry]) -> None:
-        if self._key_length and any(len(entry.key) != self._key_length for entry in entries):
-            text = f"keys of table {self._target!r} have {self._key_length} bytes; those of "
-            self._answer(InvalidArgument(f"{text}{self._source!r} have not"))
-            return
-
-        def sealed(outcome: int | StoreError) -> None:
-            if isinstance(outcome, StoreError) and not isinstance(outcome, SegmentSealed):
-                self._answer(outcome)
-            else:
-                self._read(self._write)
-
-        self._store.seal_segment(self._source, done=sealed)
-
-    def _read(self, then: Callable[[Sequence[TableEntry]], object]) -> None:
-        """Read the whole source, unless it is larger than one update may be."""
-        entries: list[TableEntry] = []
-        size = 0
-
-        def add(outcome: TablePage | StoreError) -> None:
-            nonlocal size
-            if isinstance(outcome, StoreError):
-                self._answer(outcome)
-                return
-            entries.extend(TableEntry(entry.key, entry.value) for entry in outcome.entries)
-            size += sum(len(entry.key) + len(entry.value) for entry in outcome.entries)
-            if size > TABLE_BATCH_BYTES_MAX or len(entries) > ENTRIES_MAX:
+async def _entries(
+    store: Operations, source: str, target: SegmentInfo
+) -> AsyncIterator[TableEntry]:
+    """Yield the entries of a table, unless they are none for one update of a target."""
+    count = size = 0
+    continuation: bytes | None = None
+    while True:
+        page = await _page(store, source, continuation)
+        for entry in page.entries:
+            count += 1
+            size += len(entry.key) + len(entry.value)
+            if target.key_length not in {0, len(entry.key)}:
+                text = f"keys of table {target.name!r} have {target.key_length} bytes; those of "
+                raise InvalidArgument(f"{text}{source!r} have not")
+            if size > TABLE_BATCH_BYTES_MAX or count > ENTRIES_MAX:
                 most = f"{TABLE_BATCH_BYTES_MAX} bytes or {ENTRIES_MAX} entries"
-                text = f"table {self._source!r} has more than {most}, the most that are moved"
-                self._answer(InvalidArgument(f"{text} at once"))
-            elif outcome.continuation is None:
-                then(entries)
-            else:
-                self._ask(outcome.continuation, add)
+                text = f"table {source!r} has more than {most}, the most that are moved at once"
+                raise InvalidArgument(text)
+            yield TableEntry(entry.key, entry.value)
+        continuation = page.continuation
+        if continuation is None:
+            return
 
-        self._ask(None, add)
 
-    def _ask(self, continuation: bytes | None, done: Done[TablePage]) -> None:
-        self._store.iterate_table(self._source, continuation=continuation, count=STEP, done=done)
+# The store
 
-    def _write(self, entries: Sequence[TableEntry]) -> None:
-        if entries:
-            self._store.update_table(self._target, entries, done=self._or_fail(self._delete))
-        else:
-            self._delete(None)
 
-    def _delete(self, _: object) -> None:
-        self._store.delete_table(self._source, done=self._or_fail(self._tell))
+async def _info(store: Operations, table: str) -> SegmentInfo:
+    found: Pending[tuple[SegmentInfo, int]] = asked(lambda done: store.table_info(table, done=done))
+    return (await found)[0]
 
-    def _tell(self, _: object) -> None:
-        def told(outcome: tuple[SegmentInfo, int] | StoreError) -> None:
-            self._answer(outcome if isinstance(outcome, StoreError) else outcome[0].length)
 
-        self._store.table_info(self._target, done=told)
+def _page(store: Operations, table: str, continuation: bytes | None) -> Pending[TablePage]:
+    return asked(
+        lambda done: store.iterate_table(table, continuation=continuation, count=STEP, done=done)
+    )
+
+
+def _sealed(store: Operations, table: str) -> Pending[int]:
+    return asked(lambda done: store.seal_segment(table, done=done))
+
+
+def _updated(
+    store: Operations, table: str, entries: Sequence[TableEntry]
+) -> Pending[Sequence[int]]:
+    return asked(lambda done: store.update_table(table, entries, done=done))
+
+
+def _deleted(store: Operations, table: str) -> Pending[None]:
+    return asked(lambda done: store.delete_table(table, done=done))

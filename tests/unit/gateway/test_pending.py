@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.pending import Pending, run, start
+from gateway.pending import Pending, asked, run, start
 
 
 async def answer_of(pending: Pending[int]) -> int:
@@ -155,3 +155,12 @@ def test_a_long_chain_of_settled_pendings_needs_no_deep_stack() -> None:
         return sum([await settled(1) for _ in range(100_000)])
 
     assert start(count()).result() == 100_000
+
+
+def test_what_is_asked_with_a_callback_gives_what_that_gets() -> None:
+    got: Pending[int] = asked(lambda done: done(7))
+    failed: Pending[int] = asked(lambda done: done(KeyError("gone")))
+
+    assert got.result() == 7
+    with pytest.raises(KeyError, match="gone"):
+        failed.result()

@@ -1,0 +1,78 @@
+"""What clients cost a server: CPU of its loop's longest turn, and memory."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+from tests.integration.server import HutchServer
+from tests.integration.turns import Turns
+from tests.waiting import wait_until
+
+MIB: Final = 1 << 20
+TURN_S_MAX: Final = 0.05
+"""The most that the server may compute in one turn, whatever one client sends."""
+GROWTH_BYTES_MAX: Final = 200 * MIB
+"""The most that it may keep of what one client made it take."""
+_GIVEN_BACK_S: Final = 10.0
+_LOOK_S: Final = 0.002
+
+
+class Costs:
+    """The costs of a block.
+
+        with Costs(server) as costs:
+            …something hostile…
+
+    Leaving the block checks that no turn of the loop took more than `TURN_S_MAX` of CPU, and that
+    the server kept going.
+
+    Attributes:
+        peak_bytes: How much memory the server took on at most.
+    """
+
+    def __init__(self, server: HutchServer) -> None:
+        self._server = server
+        self._turns = Turns(server)
+        self._before_bytes = 0
+        self.peak_bytes = 0
+        self._is_over = threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._before_bytes = self._server.rss_bytes()
+        self._turns.__enter__()
+        self._watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_over.set()
+        self._watch.join()
+        try:
+            turn_s = 0.0 if kind is not None else self._turns.longest_s
+        finally:
+            self._turns.__exit__(kind, error, trace)
+        assert turn_s <= TURN_S_MAX, f"the server computed for {turn_s:.3f} s in one turn"
+
+    @property
+    def growth_bytes(self) -> int:
+        """How much more memory the server has now than before the block."""
+        return self._server.rss_bytes() - self._before_bytes
+
+    def wait_until_given_back(self) -> None:
+        """Check that the server gives back what clients that are gone made it take."""
+        try:
+            wait_until(lambda: self.growth_bytes <= GROWTH_BYTES_MAX, _GIVEN_BACK_S)
+        except AssertionError:
+            growth = self.growth_bytes / MIB
+            raise AssertionError(f"{growth:.1f} MiB are kept") from None
+
+    def _look(self) -> None:
+        while not self._is_over.wait(_LOOK_S):
+            self.peak_bytes = max(self.peak_bytes, self.growth_bytes)

@@ -1,0 +1,52 @@
+"""What one client of the wire protocol can cost a server: turns of its loop, and memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from store.wire import error_messages as e
+from store.wire import messages as m
+from store.wire import table_messages as t
+from store.wire.wire_types import TableKey
+from tests.integration.pravega.costs import GROWTH_BYTES_MAX, MIB, Costs
+from tests.integration.server import StoreProcess
+from tests.pravega_client import WireClient
+
+MERGES: Final = 60
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[StoreProcess]:
+    with StoreProcess(tmp_path / "data", "--durability", "os") as server:
+        yield server
+        server.terminate()
+        assert "Traceback" not in server.logs
+
+
+def fill(client: WireClient, table: str) -> None:
+    """Make a table of 15 MiB."""
+    client.ask(t.CreateTableSegment(1, table, ""), m.SegmentCreated)
+    for number in range(15):
+        large = t.TableEntry(TableKey(b"%d" % number), bytes(MIB - 100))
+        client.ask(t.UpdateTableEntries(1, table, "", (large,)), t.TableEntriesUpdated)
+
+
+def test_merges_of_a_large_table_that_come_together_take_the_memory_of_one(
+    server: StoreProcess,
+) -> None:
+    with WireClient(*server.store) as client, WireClient(*server.store) as other:
+        fill(client, "scope/t/source")
+        client.ask(t.CreateTableSegment(1, "scope/t/target", ""), m.SegmentCreated)
+        merge = t.MergeTableSegments(1, "scope/t/target", "scope/t/source", "")
+        with Costs(server) as costs:
+            client.send(*[merge] * MERGES)
+            other.send(*[merge] * MERGES)
+            told = Counter(type(each.receive()) for each in [client, other] * MERGES)
+        assert told == {m.SegmentsMerged: 1, e.NoSuchSegment: 2 * MERGES - 1}
+        assert costs.peak_bytes <= GROWTH_BYTES_MAX
+    costs.wait_until_given_back()
