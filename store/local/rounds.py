@@ -322,6 +322,9 @@ class Rounds:
         if round_.after is not None:
             for call in round_.after:
                 self._guarded(call)
+        # Segments know their last round, perhaps for long: it must not keep what it wrote.
+        round_.changes = []
+        round_.after = None
 
     def _take_back(self, round_: Round, outcome: Outcome) -> None:
         """Roll back after a partial failure: drop dependent changes, then report all in order."""

@@ -71,6 +71,17 @@ def test_many_small_appends_of_one_round_to_a_segment_are_bulk() -> None:
     rig.close()
 
 
+@pytest.mark.parametrize("durability", [Durability.DISK, Durability.OS])
+def test_a_segment_keeps_nothing_of_what_its_last_round_wrote(durability: Durability) -> None:
+    rig = opened(Disk(), durability)
+    session = rig.session("a")
+    rig.do(session.append, bytes(LOOP_WRITE_BYTES_MAX + 1), 1)
+    last = rig.store._catalogue.names["a"].round
+    assert last is not None
+    assert (last.finished, last.changes, last.after) == (True, [], None)
+    rig.close()
+
+
 def test_in_os_durability_the_loop_does_it_and_nothing_is_synced() -> None:
     disk = Disk()
     rig = opened(disk, Durability.OS)
