@@ -129,8 +129,7 @@ class AttributeUpdate:
     expected: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(NamedTuple):
     """A key with its value and version. In an update the version is the condition."""
 
     key: bytes

@@ -1,8 +1,9 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The keys of a table in memory: as committed, with what was issued upon it, and in order."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
 from store.errors import KeyVersionMismatch
@@ -15,24 +16,32 @@ KEPT_VALUE_BYTES_MAX: Final = 256
 GARBAGE_BYTES_MIN: Final = 1024 * 1024
 
 
-class KeyEntry(NamedTuple):
-    """Place of a key's latest entry. `value` is None if it is not kept in memory."""
+class KeyEntry:
+    """Place of a key's latest entry. `value` is None if it is not kept in memory.
 
-    version: int
-    position: int
-    size: int
-    value: bytes | None
-    removed: bool
+    There may be millions. Compiled, they are of no interest to the garbage collector, which would
+    hold the loop up for long.
+    """
+
+    __slots__ = ("position", "removed", "size", "value", "version")
+
+    def __init__(
+        self, version: int, position: int, size: int, value: bytes | None, *, removed: bool
+    ) -> None:
+        self.version = version
+        self.position = position
+        self.size = size
+        self.value = value
+        self.removed = removed
 
 
 KeyChange = tuple[bytes, KeyEntry]
 
 
-def key_entry_of(stored: StoredEntry) -> KeyEntry:
-    """Make the index entry of a stored entry."""
-    value = stored.value
+def key_entry(version: int, position: int, size: int, value: bytes | None) -> KeyEntry:
+    """Make the index entry of an entry that was stored."""
     kept = value if value is not None and len(value) <= KEPT_VALUE_BYTES_MAX else None
-    return KeyEntry(stored.version, stored.position, stored.size, kept, value is None)
+    return KeyEntry(version, position, size, kept, removed=value is None)
 
 
 class Table:
@@ -125,7 +134,10 @@ class Table:
 
     def load(self, stored: Iterable[StoredEntry]) -> None:
         """Take in entries at the opening, in the order of their positions."""
-        self.commit((entry.key, key_entry_of(entry)) for entry in stored)
+        self.commit(
+            (each.key, key_entry(each.version, each.position, each.size, each.value))
+            for each in stored
+        )
         self.count_issued = len(self.index)
 
     def keys_from(

@@ -51,10 +51,10 @@ def seed_of(name: str) -> int:
     return xxh3_64_intdigest(name.encode())
 
 
-def bytes_of_entry(
+def parts_of_entry(
     seed: int, position: int, key: bytes, value: bytes | None, version: int | None = None
-) -> bytes:
-    """Encode an entry.
+) -> tuple[bytes, bytes]:
+    """Encode an entry, as its checksum and what follows: many are joined by their writer at once.
 
     Args:
         seed: Of the segment's name.
@@ -66,7 +66,7 @@ def bytes_of_entry(
     value_size = _REMOVED if value is None else len(value)
     head = _HEAD.pack(_FORMAT, len(key), value_size, _OWN_POSITION if version is None else version)
     content = b"".join((head, key, value or b""))
-    return _CHECKSUM.pack(xxh3_64_intdigest(content, seed ^ position)) + content
+    return _CHECKSUM.pack(xxh3_64_intdigest(content, seed ^ position)), content
 
 
 def entries_of(data: bytes | memoryview, position: int, seed: int) -> Iterator[StoredEntry]:

@@ -91,11 +91,10 @@ class TableOperations(SegmentOperations):
         if error is not None:
             self.refuse(segment, done, error)
             return
-        stored = [(entry.key, entry.value, None) for entry in entries]
         versions: list[int] = []
         self.writing.write(
             segment,
-            stored,
+            ((entry.key, entry.value, None) for entry in entries),
             lambda error: done(error or versions),
             durability,
             versions,
@@ -124,7 +123,7 @@ class TableOperations(SegmentOperations):
             self.refuse(segment, done, error)
             return
         present = dict.fromkeys(e.key for e in keys if table.issued(e.key) is not None)
-        removed = [(key, None, None) for key in present]
+        removed = ((key, None, None) for key in present)
         self.writing.write(segment, removed, done, gives_space=True)
 
     def read_table(

@@ -1,6 +1,6 @@
 """Writing of table entries that were checked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from store.api import Durability
@@ -8,8 +8,8 @@ from store.errors import StoreError
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, NoChange
 from store.local.segment import Segment
-from store.local.table import KeyChange, Table, key_entry_of
-from store.local.table_entries import StoredEntry, bytes_of_entry
+from store.local.table import KeyChange, Table, key_entry
+from store.local.table_entries import parts_of_entry
 from store.local.writing import Staging
 
 
@@ -66,7 +66,7 @@ class TableWriting:
     def write(
         self,
         segment: Segment,
-        entries: Sequence[tuple[bytes, bytes | None, int | None]],
+        entries: Iterable[tuple[bytes, bytes | None, int | None]],
         done: Callable[[StoreError | None], object],
         durability: Durability | None = None,
         versions: list[int] | None = None,
@@ -79,20 +79,19 @@ class TableWriting:
         """
         table = segment.table
         assert table is not None
-        if not entries:
-            self._staging.repeat(NoChange(segment, done), durability)
-            return
         parts: list[bytes] = []
         changes: list[KeyChange] = []
         position = segment.pending.length
         for key, value, version in entries:
-            part = bytes_of_entry(table.seed, position, key, value, version)
-            stored = StoredEntry(
-                position, len(part), key, value, position if version is None else version
-            )
-            parts.append(part)
-            changes.append((key, key_entry_of(stored)))
-            position += len(part)
+            checksum, content = parts_of_entry(table.seed, position, key, value, version)
+            size = len(checksum) + len(content)
+            parts += (checksum, content)
+            own = position if version is None else version
+            changes.append((key, key_entry(own, position, size, value)))
+            position += size
+        if not changes:
+            self._staging.repeat(NoChange(segment, done), durability)
+            return
         if versions is not None:
             versions.extend(entry.version for _, entry in changes)
         catalogue = self._staging.catalogue

@@ -204,7 +204,7 @@ def test_what_is_wrong_with_a_stored_snapshot_is_said(rig: LogRig) -> None:
     rig.do(rig.store.update_table, TABLE, heads)
     assert loaded(rig) == "its head is damaged"
 
-    rig.do(rig.store.update_table, TABLE, [replace(heads[0], value=b"")])
+    rig.do(rig.store.update_table, TABLE, [heads[0]._replace(value=b"")])
     assert loaded(rig) is None
 
 

@@ -7,9 +7,9 @@ from store.errors import CorruptSegment
 from store.local.table_entries import (
     ENTRY_HEAD_BYTES,
     StoredEntry,
-    bytes_of_entry,
     entries_of,
     find_entry,
+    parts_of_entry,
     seed_of,
 )
 
@@ -20,7 +20,7 @@ def encoded(position: int, *entries: tuple[bytes, bytes | None, int | None]) -> 
     """Encode entries one after another from a position on."""
     data = b""
     for entry in entries:
-        data += bytes_of_entry(SEED, position + len(data), *entry)
+        data += b"".join(parts_of_entry(SEED, position + len(data), *entry))
     return data
 
 
@@ -87,8 +87,8 @@ def test_an_entry_of_another_table_or_place_does_not_check_out() -> None:
 
 def test_the_next_entry_is_found_behind_any_bytes() -> None:
     chance = random.Random(5)
-    entry = bytes_of_entry(SEED, 1_000, b"key", b"value")
-    removal = bytes_of_entry(SEED, 1_000, b"key", None, 3)
+    entry = b"".join(parts_of_entry(SEED, 1_000, b"key", b"value"))
+    removal = b"".join(parts_of_entry(SEED, 1_000, b"key", None, 3))
     for size in (0, 1, 8, 9, 300):
         for each in (entry, removal):
             for filler in (chance.randbytes(size), b"\2" * size, bytes(size), entry[:size]):
