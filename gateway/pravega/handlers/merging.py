@@ -1,14 +1,14 @@
-"""Merges of segments and of tables, into others."""
+"""Merges of segments and of tables, into others. The next frame waits for each of them."""
 
 import hashlib
-from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
+from gateway.pending import Pending, asked
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.tables_merged import merged
-from store.api import ABSENT, AttributeUpdate, SegmentInfo
-from store.errors import AttributeMismatch, NoSuchSegment, StoreError
+from store.api import ABSENT, AttributeUpdate, Operations, SegmentInfo
+from store.errors import AttributeMismatch, NoSuchSegment
 from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.layout import Message
@@ -36,86 +36,61 @@ def merge_segments(desk: Desk, request: m.MergeSegments) -> None:
     if any(update.update_type not in range(IF_EQUAL + 1) for update in request.attribute_updates):
         desk.close("an update of an attribute has an unknown type")
         return
-    _Merge(desk, request).begin()
+    done = desk.answering(request.request_id, request.source, _itself)
+    desk.hold_for(_answer(desk, request), done)
 
 
-class _Merge:
-    """One merge, from its request to its reply."""
-
-    def __init__(self, desk: Desk, request: m.MergeSegments) -> None:
-        self._desk = desk
-        self._request = request
-        self._tries = 0
-        self._updates: list[AttributeUpdate] = []
-
-    def begin(self) -> None:
-        """Compose the updates, one after the other, then merge."""
-        self._tries += 1
-        self._updates = [_mark_of(self._request.source)]
-        self._compose(0)
-
-    def _compose(self, index: int) -> None:
-        wanted = self._request.attribute_updates[index : index + 1]
-        if not wanted:
-            target, source = self._request.target, self._request.source
-            store = self._desk.store
-            store.merge_segments(target, source, attributes=self._updates, done=self._done)
-            return
-        (update,) = wanted
-
-        def found(value: int | StoreError) -> None:
-            if isinstance(value, StoreError):
-                self._done(value)
-                return
-            now = self._value_after_updates(update.attribute_id, value)
-            if update.update_type == IF_GREATER and now != ABSENT and update.new_value <= now:
-                self._failed()
-            else:
-                self._updates.append(_composed(update, now))
-                self._compose(index + 1)
-
-        self._desk.store.get_attribute(self._request.target, update.attribute_id, done=found)
-
-    def _value_after_updates(self, attribute: UUID, stored: int) -> int:
-        """Return what an attribute has when the updates composed so far are made."""
-        made = [each.value for each in self._updates if each.attribute == attribute]
-        return made[-1] if made else stored
-
-    def _done(self, outcome: int | StoreError) -> None:
-        request = self._request
-        if isinstance(outcome, AttributeMismatch):
-            if self._tries < _TRIES:
-                self.begin()
-            else:
-                self._failed()
-        elif isinstance(outcome, NoSuchSegment):
-            _whether_merged(self._desk, request, outcome)
-        elif isinstance(outcome, StoreError):
-            self._desk.refuse(request.request_id, request.source, outcome)
-        else:
-            _forget(self._desk, request.source)
-            self._desk.reply(_merged(request, outcome))
-
-    def _failed(self) -> None:
-        """Tell that a condition failed, unless the source is gone: its merge changed the value."""
-
-        def found(outcome: SegmentInfo | StoreError) -> None:
-            if isinstance(outcome, NoSuchSegment):
-                self._done(outcome)
-            else:
-                request_id = self._request.request_id
-                self._desk.reply(m.SegmentAttributeUpdated(request_id, success=False))
-
-        self._desk.store.info(self._request.source, done=found)
+def _itself(reply: Message) -> Message:
+    return reply
 
 
-def _forget(desk: Desk, source: str) -> None:
-    """Forget a source that is merged, if it was to go with this connection."""
-    if desk.forget(source):
-        desk.host.transients.forget(source)
+async def _answer(desk: Desk, request: m.MergeSegments) -> Message:
+    """Merge; return the reply. Raises StoreError."""
+    store, source = desk.store, request.source
+    try:
+        length = await _merged_with_updates(store, request)
+    except NoSuchSegment:
+        return await _reply_to_repeated(store, request)
+    except AttributeMismatch:  # unless the source is gone: then its merge changed the value
+        try:
+            await _info(store, source)
+        except NoSuchSegment:
+            return await _reply_to_repeated(store, request)
+        return m.SegmentAttributeUpdated(request.request_id, success=False)
+    _forget(desk, source)
+    return _reply(request, length)
 
 
-def _composed(update: m.AttributeUpdate, value: int) -> AttributeUpdate:
+async def _merged_with_updates(store: Operations, request: m.MergeSegments) -> int:
+    """Merge; return the target's length. Raises StoreError, AttributeMismatch if none will do."""
+    for _ in range(_TRIES - 1):
+        updates = await _composed(store, request)
+        try:
+            return await _merge(store, request.target, request.source, updates)
+        except AttributeMismatch:
+            pass
+    return await _merge(store, request.target, request.source, await _composed(store, request))
+
+
+async def _composed(store: Operations, request: m.MergeSegments) -> list[AttributeUpdate]:
+    """Return what the store is to do with attributes. Raises AttributeMismatch, StoreError."""
+    mark = _mark_of(request.source)
+    updates, made = [mark], {mark.attribute: mark.value}
+    found = [
+        (update, _attribute(store, request.target, update.attribute_id))
+        for update in request.attribute_updates
+    ]
+    for update, stored in found:
+        before = await stored
+        value = made.get(update.attribute_id, before)
+        if update.update_type == IF_GREATER and value != ABSENT and update.new_value <= value:
+            raise AttributeMismatch(f"attribute {update.attribute_id} is {value}")
+        updates.append(_update_of(update, value))
+        made[update.attribute_id] = updates[-1].value
+    return updates
+
+
+def _update_of(update: m.AttributeUpdate, value: int) -> AttributeUpdate:
     """Return what the store is to do, if the attribute has a value now."""
     new, expected = update.new_value, value
     if update.update_type == NONE:
@@ -136,70 +111,47 @@ def _mark_of(source: str) -> AttributeUpdate:
     return AttributeUpdate(UUID(int=_MERGED + number % _MERGED_COUNT), number)
 
 
-def _merged(request: m.MergeSegments, length: int) -> Message:
+async def _reply_to_repeated(store: Operations, request: m.MergeSegments) -> Message:
+    """Return the reply to a merge whose source is gone: it may be in the target already."""
+    mark = _mark_of(request.source)
+    if await _attribute(store, request.target, mark.attribute) != mark.value:
+        raise NoSuchSegment(f"no segment {request.source!r}")
+    return _reply(request, (await _info(store, request.target)).length)
+
+
+def _reply(request: m.MergeSegments, length: int) -> Message:
     return m.SegmentsMerged(request.request_id, request.target, request.source, length)
 
 
-def _whether_merged(desk: Desk, request: m.MergeSegments, error: NoSuchSegment) -> None:
-    """Answer a merge whose source is gone: it may be in the target already."""
-    mark = _mark_of(request.source)
-
-    def marked(value: int | StoreError) -> None:
-        if value != mark.value:
-            desk.refuse(request.request_id, request.source, error)
-            return
-
-        def reply(info: SegmentInfo) -> Message:
-            return _merged(request, info.length)
-
-        done = desk.answering(request.request_id, request.source, reply)
-        desk.store.info(request.target, done=done)
-
-    desk.store.get_attribute(request.target, mark.attribute, done=marked)
+def _forget(desk: Desk, source: str) -> None:
+    """Forget a source that is merged, if it was to go with this connection."""
+    if desk.forget(source):
+        desk.host.transients.forget(source)
 
 
 def merge_in_batch(desk: Desk, request: m.MergeSegmentsBatch) -> None:
     """Append segments to another one, in order, each by itself; those that are gone count too."""
-    found: list[m.MergedSource] = []
+    store, target = desk.store, request.target
 
-    def merge(index: int) -> None:
-        if index == len(request.sources):
-            sources = tuple(found)
-            desk.reply(m.SegmentsBatchMerged(request.request_id, request.target, sources))
-            return
-        source = request.sources[index]
-
-        def done(outcome: int | StoreError) -> None:
-            if isinstance(outcome, NoSuchSegment):
-                _length_of(desk, request.target, done_or_refused)
-            else:
-                done_or_refused(outcome)
-
-        def done_or_refused(outcome: int | StoreError) -> None:
-            if isinstance(outcome, StoreError):
-                desk.refuse(request.request_id, request.target, outcome)
-                return
+    async def answer() -> Message:
+        found: list[m.MergedSource] = []
+        for source in request.sources:
+            try:
+                length = await _merge(store, target, source, [])
+            except NoSuchSegment:
+                length = (await _info(store, target)).length
             _forget(desk, source)
-            found.append(m.MergedSource(source, outcome))
-            merge(index + 1)
+            found.append(m.MergedSource(source, length))
+        return m.SegmentsBatchMerged(request.request_id, target, tuple(found))
 
-        desk.store.merge_segments(request.target, source, done=done)
-
-    merge(0)
-
-
-def _length_of(desk: Desk, segment: str, done: Callable[[int | StoreError], None]) -> None:
-    def told(outcome: SegmentInfo | StoreError) -> None:
-        done(outcome if isinstance(outcome, StoreError) else outcome.length)
-
-    desk.store.info(segment, done=told)
+    desk.hold_for(answer(), desk.answering(request.request_id, target, _itself))
 
 
 def merge_tables(desk: Desk, request: t.MergeTableSegments) -> None:
     """Move a table's entries into another one as one update; the source's win. Delete the source.
 
     The source is sealed first. A merge that comes again after a crash in between completes it. A
-    table is in memory meanwhile: one is merged at a time, and the next frame waits.
+    table is in memory meanwhile: one is merged at a time.
     """
     target, source = request.target, request.source
 
@@ -213,3 +165,20 @@ def merge_tables(desk: Desk, request: t.MergeTableSegments) -> None:
         return m.SegmentsMerged(request.request_id, target, source, length)
 
     desk.hold_for(length(), desk.answering(request.request_id, source, reply))
+
+
+# The store
+
+
+def _merge(
+    store: Operations, target: str, source: str, updates: list[AttributeUpdate]
+) -> Pending[int]:
+    return asked(lambda done: store.merge_segments(target, source, attributes=updates, done=done))
+
+
+def _attribute(store: Operations, segment: str, attribute: UUID) -> Pending[int]:
+    return asked(lambda done: store.get_attribute(segment, attribute, done=done))
+
+
+def _info(store: Operations, segment: str) -> Pending[SegmentInfo]:
+    return asked(lambda done: store.info(segment, done=done))
