@@ -21,11 +21,10 @@ from store.wire.table_messages import (
     TableEntriesDeltaRead,
     TableEntriesRead,
     TableEntriesUpdated,
-    TableEntry,
     TableKeysRead,
     TableSegmentInfo,
 )
-from store.wire.wire_types import NO_KEY, TableKey
+from store.wire.wire_types import NO_KEY, TableEntry, TableKey
 
 HIDDEN: Final = frozenset({"stack_trace", "message", "last_modified", "at_tail"})
 SHOWN_BYTES: Final = 40

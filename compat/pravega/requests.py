@@ -10,7 +10,7 @@ from uuid import UUID
 from compat.pravega.case import TAG
 from store.wire import messages as m
 from store.wire import table_messages as t
-from store.wire.wire_types import ANY_VERSION, TableKey
+from store.wire.wire_types import ANY_VERSION, TableEntry, TableKey
 
 S: Final = f"{TAG}/s/0.#epoch.0"
 OTHER: Final = f"{TAG}/s/1.#epoch.0"
@@ -176,7 +176,7 @@ def update(
 ) -> t.UpdateTableEntries:
     """Set entries: key, value, and the version that is expected of the key."""
     entries = tuple(
-        t.TableEntry(TableKey(pair.key, pair.version), pair.value) for pair in starmap(Pair, pairs)
+        TableEntry(TableKey(pair.key, pair.version), pair.value) for pair in starmap(Pair, pairs)
     )
     return t.UpdateTableEntries(23, segment, "", entries, length)
 

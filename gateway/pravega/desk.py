@@ -10,7 +10,7 @@ from gateway.pending import Pending, run
 from gateway.pravega.guard import EXPIRED
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
-from gateway.pravega.refusals import OTHER, refusal
+from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
 from store.api import Done, Operations
@@ -18,7 +18,7 @@ from store.errors import StoreError
 from store.wire.codec import encode
 from store.wire.error_messages import ErrorMessage
 from store.wire.errors import WireError
-from store.wire.layout import Message, layout_of
+from store.wire.layout import Message, TooLong, layout_of
 from store.wire.messages import UNKNOWN, SetupAppend
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,11 @@ class Desk:
     # In
 
     def admits(self, request: Message) -> bool:
-        """Tell whether the guard lets a request through; refuse it if not."""
+        """Return whether a request may be done; refuse it if not."""
+        if isinstance(request, TooLong):
+            ids = request.request_id, request.segment
+            self.reply(ErrorMessage(*ids, request.reason, ILLEGAL_ARGUMENT))
+            return False
         verdict = self.host.guard.verdict(request, self.host.clock_ms())
         refusal, self.token_expires_ms = verdict.refusal, verdict.expires_ms
         self.is_trusted = self.is_trusted or verdict.is_trusted
@@ -158,6 +162,10 @@ class Desk:
     def hold(self) -> None:
         """Let the next frame wait until `release`: it depends on the answer to this one."""
         self.is_held = True
+
+    def in_next_turn(self, action: Callable[[], object]) -> None:
+        """Do something when others had their turn: to read the request took long enough."""
+        self._ports.later(0, action)
 
     def release(self) -> None:
         """Take the next frame."""

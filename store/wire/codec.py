@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from .commands import COMMANDS, Command, Sender
-from .errors import WireError
-from .layout import Message, layout_of
+from .errors import ListTooLong, WireError
+from .layout import Message, TooLong, layout_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -72,13 +72,23 @@ class Codec:
             payload: The bytes behind the head. They are copied, and may be used again.
             sender: The side that sent it; commands of the other side are unknown.
 
+        Returns:
+            The message; a TooLong for a request of today's clients with a list that is too long.
+
         Raises:
             WireError: The code is unknown, or the bytes don't match its layout.
         """
         command = self.by_code.get(code)
         if command is None or not command.sender & sender:
             raise WireError(f"no command {code} may come from this side")
-        return layout_of(command.message).decode(memoryview(payload).cast("B"))
+        try:
+            return layout_of(command.message).decode(memoryview(payload).cast("B"))
+        except ListTooLong as error:
+            fields = error.fields
+            if not command.sender & Sender.CLIENT or "request_id" not in fields:
+                raise
+            segment = fields.get("segment", fields.get("target", ""))
+            return TooLong(fields["request_id"], segment, str(error))  # type: ignore[arg-type]  # by their wire types
 
     def encode(self, message: Message) -> bytes:
         """Encode a message as a frame, with every field of the newest version.

@@ -1,4 +1,7 @@
-"""The error of a peer that breaks the protocol."""
+"""The errors of a peer that breaks the protocol."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 
 class WireError(Exception):
@@ -6,3 +9,15 @@ class WireError(Exception):
 
     The protocol has no reply for them. The message is one line that says what is wrong.
     """
+
+
+class ListTooLong(WireError):
+    """A list has more items than its command takes; nothing behind its count was read.
+
+    Attributes:
+        fields: The fields before the list, by name.
+    """
+
+    def __init__(self, text: str, fields: Mapping[str, object] = MappingProxyType({})) -> None:
+        super().__init__(text)
+        self.fields = fields

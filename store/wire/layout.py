@@ -6,11 +6,11 @@ and has its default where a payload ends before it.
 """
 
 import struct
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
-from .errors import WireError
+from .errors import ListTooLong, WireError
 from .wire_types import WireType
 
 M = TypeVar("M")
@@ -20,6 +20,21 @@ class Message:
     """Base of all messages."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong(Message):
+    """A request with a list of too many items, which is refused; in no row of a table.
+
+    Attributes:
+        request_id: The request's.
+        segment: The segment that it is about.
+        reason: Says which list is too long.
+    """
+
+    request_id: int
+    segment: str
+    reason: str
 
 
 class Layout(Generic[M]):
@@ -45,11 +60,16 @@ class Layout(Generic[M]):
     def read(self, payload: memoryview, position: int) -> tuple[M, int]:
         """Read one message; see `WireType.read`."""
         values: list[object] = []
-        for read, is_newer in self._reads:
-            if is_newer and position == len(payload):
-                break
-            value, position = read(payload, position)
-            values.append(value)
+        try:
+            for read, is_newer in self._reads:
+                if is_newer and position == len(payload):
+                    break
+                value, position = read(payload, position)
+                values.append(value)
+        except ListTooLong as error:
+            names = (name for name, _ in self.fields)
+            error.fields = dict(zip(names, values, strict=False))
+            raise
         return self.make(*values), position
 
     def write(self, value: M, target: bytearray) -> None:
@@ -61,10 +81,13 @@ class Layout(Generic[M]):
         """Return the message that a payload begins with; bytes behind it are ignored.
 
         Raises:
+            ListTooLong: A list has more items than its field takes.
             WireError: The bytes don't match the layout; the text names the message.
         """
         try:
             return self.read(payload, 0)[0]
+        except ListTooLong as error:
+            raise ListTooLong(f"{self.make.__name__}: {error}", error.fields) from error
         except WireError as error:
             raise WireError(f"{self.make.__name__}: {error}") from error
 

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from .layout import Layout, Message
 from .wire_types import (
+    STRING_TYPE,
     Boolean,
     Byte,
     Data,
@@ -19,13 +20,18 @@ from .wire_types import (
     Long,
     Rest,
     Text,
-    Texts,
 )
 
 UNKNOWN: Final = -1
 """A number that an older peer did not send."""
 ABSENT: Final = -(2**63)
 """The value of an attribute that is not set, and the last event number of a new writer."""
+
+
+ATTRIBUTE_UPDATES_MAX: Final = 1_000
+"""Updates of attributes in one merge."""
+SOURCES_MAX: Final = 1_000
+"""Segments that one request merges."""
 
 
 # ---- connection ------------------------------------------------------------------------------
@@ -326,7 +332,9 @@ class MergeSegments(Message):
     target: Text
     source: Text
     token: Text = field(repr=False)
-    attribute_updates: Annotated[tuple[AttributeUpdate, ...], Items(Layout(AttributeUpdate))] = ()
+    attribute_updates: Annotated[
+        tuple[AttributeUpdate, ...], Items(Layout(AttributeUpdate), ATTRIBUTE_UPDATES_MAX)
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +353,7 @@ class MergeSegmentsBatch(Message):
 
     request_id: Long
     target: Text
-    sources: Texts
+    sources: Annotated[tuple[str, ...], Items(STRING_TYPE, SOURCES_MAX)]
     token: Text = field(repr=False)
 
 

@@ -4,22 +4,10 @@ The version of a key is -2^63 for any, -1 for a key that the table does not have
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated
 
-from .layout import Layout, Message
+from .layout import Message
 from .messages import UNKNOWN, SegmentReply, SegmentRequest
-from .wire_types import Boolean, Data, Int, Items, KeyData, Keys, Long, Longs, Text, ValueData
-
-
-@dataclass(frozen=True, slots=True)
-class TableEntry(Message):
-    """A key with its version, and its value."""
-
-    key: KeyData
-    value: ValueData = field(repr=False)
-
-
-Entries = Annotated[tuple[TableEntry, ...], Items(Layout(TableEntry))]
+from .wire_types import Boolean, Data, Entries, Int, Keys, Long, Longs, Text
 
 
 @dataclass(frozen=True, slots=True)

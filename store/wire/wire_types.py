@@ -13,10 +13,12 @@ value                int 4+n | int n | n bytes
 """
 
 import struct
-from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
-from .errors import WireError
+from .errors import ListTooLong, WireError
+from .kernel import table_items
 from .modified_utf8 import decode_text, encode_text
 
 T = TypeVar("T")
@@ -27,8 +29,12 @@ UUID_BYTES: Final = 16
 STRING_SIZE_BYTES: Final = 2
 STRING_BYTES_MAX: Final = 0xFFFF
 EVENT_CODE: Final = 0
+_TWO_INTS: Final = struct.Struct(">ii")
 LIST_ITEMS_MAX: Final = 65_536
-"""A frame holds two million empty keys, which take seconds to read."""
+"""Items of a list where its command says no other number. A frame holds two million empty keys,
+which take seconds to read."""
+TABLE_ITEMS_MAX: Final = 10_000
+"""Items of a list in a request about a table: to read and to write so many takes 20 ms each."""
 
 ANY_VERSION: Final = -(2**63)
 """A key's version that every version matches; also that of an empty key."""
@@ -88,7 +94,7 @@ def taken(payload: memoryview, position: int, size: int, name: str) -> tuple[byt
     end = position + size
     if size < 0 or end > len(payload):
         raise WireError(f"a {name} of {size} bytes where {len(payload) - position} are left")
-    return bytes(payload[position:end]), end
+    return payload[position:end].tobytes(), end
 
 
 class String:
@@ -169,21 +175,40 @@ class StoredEvent:
         DATA_TYPE.write(value, target)
 
 
+AtOnce: TypeAlias = Callable[[memoryview, int, int], tuple[list[T], int] | None]
+
+
 class Items(Generic[T]):
-    """A list of at most LIST_ITEMS_MAX; its count promises no more than the payload can hold."""
+    """A list whose count promises no more than the payload can hold."""
 
     bytes_min: Final = INT_BYTES
 
-    def __init__(self, item: WireType[T]) -> None:
-        self.name: Final = f"list of {item.name}"
+    def __init__(
+        self, item: WireType[T], most: int = LIST_ITEMS_MAX, at_once: AtOnce[T] | None = None
+    ) -> None:
+        """Describe a list.
+
+        Args:
+            item: The form of an item.
+            most: Items that are read; more are refused.
+            at_once: Reads ordinary items at a place, as many as it is told, and returns None where
+                one is not ordinary.
+        """
+        limit = "" if most == LIST_ITEMS_MAX else f", at most {most:,}"
+        self.name: Final = f"list of {item.name}{limit}"
         self.item: Final = item
+        self.most: Final = most
+        self._at_once: Final = at_once
 
     def read(self, payload: memoryview, position: int) -> tuple[tuple[T, ...], int]:
         count, position = INT_TYPE.read(payload, position)
         if count < 0 or count * self.item.bytes_min > len(payload) - position:
             raise WireError(f"a list of {count} items in {len(payload) - position} bytes")
-        if count > LIST_ITEMS_MAX:
-            raise WireError(f"a list of {count} items is above {LIST_ITEMS_MAX}")
+        if count > self.most:
+            raise ListTooLong(f"a list of {count} items is above {self.most}")
+        found = None if self._at_once is None else self._at_once(payload, position, count)
+        if found is not None:
+            return tuple(found[0]), found[1]
         read = self.item.read
         items: list[T] = []
         for _ in range(count):
@@ -197,6 +222,16 @@ class Items(Generic[T]):
         INT_TYPE.write(len(value), target)
         for item in value:
             self.item.write(item, target)
+
+
+def _sized(payload: memoryview, position: int, name: str) -> tuple[int, bytes, int]:
+    """Return the first of two ints, the bytes whose size the second one is, and where they end."""
+    first = position + 2 * INT_BYTES
+    if first > len(payload):
+        raise WireError(f"a {name} is cut short")
+    size, count = _TWO_INTS.unpack_from(payload, position)
+    data, end = taken(payload, first, count, name)
+    return size, data, end
 
 
 class TableKey(NamedTuple):
@@ -213,8 +248,7 @@ class Key:
     bytes_min: Final = 2 * INT_BYTES
 
     def read(self, payload: memoryview, position: int) -> tuple[TableKey, int]:
-        size, position = INT_TYPE.read(payload, position)
-        key, end = DATA_TYPE.read(payload, position)
+        size, key, end = _sized(payload, position, self.name)
         if not key:
             return TableKey(key), end
         if size != INT_BYTES + len(key) + LONG_BYTES:
@@ -236,8 +270,7 @@ class Value:
     bytes_min: Final = 2 * INT_BYTES
 
     def read(self, payload: memoryview, position: int) -> tuple[bytes, int]:
-        size, position = INT_TYPE.read(payload, position)
-        value, end = DATA_TYPE.read(payload, position)
+        size, value, end = _sized(payload, position, self.name)
         if value and size != INT_BYTES + len(value):
             raise WireError(f"a value of {len(value)} bytes is said to take {size}")
         return value, end
@@ -247,9 +280,41 @@ class Value:
         DATA_TYPE.write(value, target)
 
 
+class TableEntry(NamedTuple):
+    """A key with its version, and its value."""
+
+    key: TableKey
+    value: bytes
+
+
+class Entry:
+    """A table's entry."""
+
+    name: Final = "(key key, value value)"
+    bytes_min: Final = Key.bytes_min + Value.bytes_min
+
+    def read(self, payload: memoryview, position: int) -> tuple[TableEntry, int]:
+        key, position = KEY_TYPE.read(payload, position)
+        value, position = VALUE_TYPE.read(payload, position)
+        return TableEntry(key, value), position
+
+    def write(self, value: TableEntry, target: bytearray) -> None:
+        KEY_TYPE.write(value.key, target)
+        VALUE_TYPE.write(value.value, target)
+
+
+def _keys(payload: memoryview, position: int, count: int) -> tuple[list[TableKey], int] | None:
+    return table_items.keys(payload, position, count, TableKey)
+
+
+def _entries(payload: memoryview, position: int, count: int) -> tuple[list[TableEntry], int] | None:
+    return table_items.entries(payload, position, count, TableKey, TableEntry)
+
+
 STRING_TYPE: Final = String()
 DATA_TYPE: Final = Bytes()
 KEY_TYPE: Final = Key()
+VALUE_TYPE: Final = Value()
 
 Byte = Annotated[int, Number[int]("byte", "b")]
 Int = Annotated[int, INT_TYPE]
@@ -260,8 +325,6 @@ Id = Annotated[UUID, Uuid()]
 Data = Annotated[bytes, DATA_TYPE]
 Rest = Annotated[bytes, Remainder()]
 EventData = Annotated[bytes, StoredEvent()]
-ValueData = Annotated[bytes, Value()]
-KeyData = Annotated[TableKey, KEY_TYPE]
-Keys = Annotated[tuple[TableKey, ...], Items(KEY_TYPE)]
+Keys = Annotated[tuple[TableKey, ...], Items(KEY_TYPE, TABLE_ITEMS_MAX, _keys)]
+Entries = Annotated[tuple[TableEntry, ...], Items(Entry(), TABLE_ITEMS_MAX, _entries)]
 Longs = Annotated[tuple[int, ...], Items(LONG_TYPE)]
-Texts = Annotated[tuple[str, ...], Items(STRING_TYPE)]

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from store.wire import messages as m
 from store.wire.layout import Message
-from store.wire.table_messages import TableEntry, UpdateTableEntries
-from store.wire.wire_types import TableKey
+from store.wire.table_messages import UpdateTableEntries
+from store.wire.wire_types import TableEntry, TableKey
 
 WRITER: Final = UUID(bytes=bytes(range(16)))
 SEGMENT: Final = "s/t/0.#epoch.0"

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.005
 _BEGIN: Final = signal.SIGUSR2
-_SEEN: Final = struct.Struct("<QQQ")
-"""Numbers that the server shows: beginnings, 0 before it can be asked; ticks; longest turn, ns."""
+_SEEN: Final = struct.Struct("<QQQQ")
+"""Numbers that the server shows: beginnings, 0 before it can be asked; ticks; longest turn, ns; CPU
+since the beginning, ns."""
 _IS_WANTED: Final = _SEEN.size
 """Place of the byte that is 1 while it is to go on."""
 _BYTES: Final = _SEEN.size + 1
@@ -43,13 +44,14 @@ class Ticks:
         """Be ready to begin: a signal asks for it, and a file shows what was seen."""
         self._shared = _mapped(path)
         self._begun, self._count, self._longest_ns, self._last_ns = 1, 0, 0, 0
+        self._spent_ns = 0
         self._is_ticking = False
         self._show()
         signal.signal(_BEGIN, lambda *_: self._begin())
 
     def _begin(self) -> None:
         self._begun += 1
-        self._count = self._longest_ns = 0
+        self._count = self._longest_ns = self._spent_ns = 0
         self._last_ns = time.thread_time_ns()
         if not self._is_ticking:
             self._is_ticking = True
@@ -59,6 +61,7 @@ class Ticks:
         now_ns = time.thread_time_ns()
         self._count += 1
         self._longest_ns = max(self._longest_ns, now_ns - self._last_ns)
+        self._spent_ns += now_ns - self._last_ns
         self._last_ns = now_ns
         self._show()
         self._is_ticking = bool(self._shared[_IS_WANTED])
@@ -66,7 +69,8 @@ class Ticks:
             loop.call_later(TICK_S, self._tick, loop)
 
     def _show(self) -> None:
-        _SEEN.pack_into(self._shared, 0, self._begun, self._count, self._longest_ns)
+        seen = self._begun, self._count, self._longest_ns, self._spent_ns
+        _SEEN.pack_into(self._shared, 0, *seen)
 
 
 class Turns:
@@ -77,7 +81,7 @@ class Turns:
         self._shared = _mapped(server.turns_path)
 
     def __enter__(self) -> Self:
-        begun, _, _ = self._seen()
+        begun, *_ = self._seen()
         assert begun, "a server that is started as users do it shows no turns"
         self._shared[_IS_WANTED] = 1
         os.kill(self._pid, _BEGIN)
@@ -95,13 +99,21 @@ class Turns:
     @property
     def longest_s(self) -> float:
         """CPU of the longest turn, in seconds; what is under way is waited for."""
-        _, count, _ = self._seen()
-        wait_until(lambda: self._seen()[1] > count)
-        return self._seen()[2] / 1e9
+        return self._seen_next()[2] / 1e9
 
-    def _seen(self) -> tuple[int, int, int]:
-        begun, count, longest_ns = _SEEN.unpack_from(self._shared)
-        return begun, count, longest_ns
+    @property
+    def spent_s(self) -> float:
+        """CPU of all turns, in seconds; what is under way is waited for."""
+        return self._seen_next()[3] / 1e9
+
+    def _seen_next(self) -> tuple[int, int, int, int]:
+        _, count, _, _ = self._seen()
+        wait_until(lambda: self._seen()[1] > count)
+        return self._seen()
+
+    def _seen(self) -> tuple[int, int, int, int]:
+        begun, count, longest_ns, spent_ns = _SEEN.unpack_from(self._shared)
+        return begun, count, longest_ns, spent_ns
 
 
 def make(path: Path) -> None:

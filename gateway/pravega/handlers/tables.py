@@ -1,7 +1,7 @@
 """Requests about tables and their entries."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
@@ -12,7 +12,13 @@ from store.wire import table_messages as t
 from store.wire.codec import PAYLOAD_BYTES_MAX
 from store.wire.layout import Message
 from store.wire.wire_types import NO_KEY, TableKey
+from store.wire.wire_types import TableEntry as WireEntry
 
+T = TypeVar("T")
+
+_FEW: Final = 500
+_FEW_BYTES: Final = 64 * 1024
+"""A change of more entries, or bytes of values, is large."""
 _GO_ON: Final = b"\x01"
 _END: Final = b"\x00"
 """Continuations: the store's follows the first; after the second there is an empty page."""
@@ -74,48 +80,61 @@ def seal_table(desk: Desk, request: t.SealTableSegment) -> None:
 
 def update_entries(desk: Desk, request: t.UpdateTableEntries) -> None:
     """Set entries, all or none."""
+    request_id = request.request_id
 
     def reply(versions: Iterable[int]) -> Message:
-        return t.TableEntriesUpdated(request.request_id, tuple(versions))
+        return t.TableEntriesUpdated(request_id, tuple(versions))
 
-    desk.store.update_table(
-        request.segment,
-        [TableEntry(key, value, version) for (key, version), value in _pairs(request.entries)],
-        expected_length=_expected_length(request.table_segment_offset),
-        done=desk.answering(
-            request.request_id, request.segment, reply, offset=request.table_segment_offset
-        ),
-    )
+    entries = [TableEntry(each.key.key, each.value, each.key.version) for each in request.entries]
+    _change(desk, request, entries, reply, desk.store.update_table)
 
 
 def remove_keys(desk: Desk, request: t.RemoveTableKeys) -> None:
     """Remove keys, all or none."""
+    request_id, segment = request.request_id, request.segment
 
     def reply(_: None) -> Message:
-        return t.TableKeysRemoved(request.request_id, request.segment)
+        return t.TableKeysRemoved(request_id, segment)
 
-    desk.store.remove_keys(
-        request.segment,
-        [TableEntry(key, b"", version) for key, version in request.keys],
-        expected_length=_expected_length(request.table_segment_offset),
-        done=desk.answering(
-            request.request_id, request.segment, reply, offset=request.table_segment_offset
-        ),
-    )
+    keys = [TableEntry(key, b"", version) for key, version in request.keys]
+    _change(desk, request, keys, reply, desk.store.remove_keys)
 
 
-def _pairs(entries: Iterable[t.TableEntry]) -> Iterable[tuple[TableKey, bytes]]:
-    return ((entry.key, entry.value) for entry in entries)
+def _change(
+    desk: Desk,
+    request: t.UpdateTableEntries | t.RemoveTableKeys,
+    entries: Sequence[TableEntry],
+    reply: Callable[[T], Message],
+    change: Callable[..., None],
+) -> None:
+    """Change a table; a large change is made in the next turn, and the next frame waits for it.
 
+    The request itself, which may be large, is not kept until then.
+    """
+    segment, offset = request.segment, request.table_segment_offset
+    answer = desk.answering(request.request_id, segment, reply, offset=offset)
+    expected_length = None if offset == m.UNKNOWN else offset
+    large = len(entries) > _FEW or sum(len(each.value) for each in entries) > _FEW_BYTES
 
-def _expected_length(offset: int) -> int | None:
-    return None if offset == m.UNKNOWN else offset
+    def begin() -> None:
+        change(segment, entries, expected_length=expected_length, done=done)
+
+    def done(outcome: T | StoreError) -> None:
+        answer(outcome)
+        if large:
+            desk.release()
+
+    if large:
+        desk.hold()
+        desk.in_next_turn(begin)
+    else:
+        begin()
 
 
 def read_table(desk: Desk, request: t.ReadTable) -> None:
     """Look up keys. The next frame waits: an answer may be as large as a frame."""
     keys = [key.key for key in request.keys]
-    found: list[t.TableEntry] = []
+    found: list[WireEntry] = []
     size = 0
 
     def read() -> None:
@@ -127,7 +146,7 @@ def read_table(desk: Desk, request: t.ReadTable) -> None:
         if not isinstance(outcome, StoreError):
             for entry in outcome:
                 key = keys[len(found)]
-                missing = t.TableEntry(TableKey(key, NO_KEY), b"")
+                missing = WireEntry(TableKey(key, NO_KEY), b"")
                 found.append(missing if entry is None else _on_wire(entry))
                 size += len(key) + len(found[-1].value)
             if len(found) < len(keys) and size < PAYLOAD_BYTES_MAX:
@@ -146,8 +165,8 @@ def read_table(desk: Desk, request: t.ReadTable) -> None:
     read()
 
 
-def _on_wire(entry: TableEntry) -> t.TableEntry:
-    return t.TableEntry(TableKey(entry.key, entry.version), entry.value)
+def _on_wire(entry: TableEntry) -> WireEntry:
+    return WireEntry(TableKey(entry.key, entry.version), entry.value)
 
 
 # Pages

@@ -8,8 +8,9 @@ from gateway.pending import Pending, asked
 from gateway.pravega.handlers.table_pages import STEP
 from store.api import TABLE_BATCH_BYTES_MAX, Operations, SegmentInfo, TableEntry, TablePage
 from store.errors import InvalidArgument, SegmentSealed
+from store.wire.wire_types import TABLE_ITEMS_MAX
 
-ENTRIES_MAX: Final = 100_000
+ENTRIES_MAX: Final = TABLE_ITEMS_MAX
 """Entries of one merge: other connections wait while they are written."""
 
 

@@ -30,6 +30,7 @@ class Costs:
 
     Attributes:
         peak_bytes: How much memory the server took on at most.
+        spent_s: CPU of its loop, in seconds.
     """
 
     def __init__(self, server: HutchServer) -> None:
@@ -37,6 +38,7 @@ class Costs:
         self._turns = Turns(server)
         self._before_bytes = 0
         self.peak_bytes = 0
+        self.spent_s = 0.0
         self._is_over = threading.Event()
         self._watch = threading.Thread(target=self._look, daemon=True)
 
@@ -54,8 +56,10 @@ class Costs:
     ) -> None:
         self._is_over.set()
         self._watch.join()
+        turn_s = 0.0
         try:
-            turn_s = 0.0 if kind is not None else self._turns.longest_s
+            if kind is None:
+                self.spent_s, turn_s = self._turns.spent_s, self._turns.longest_s
         finally:
             self._turns.__exit__(kind, error, trace)
         assert turn_s <= TURN_S_MAX, f"the server computed for {turn_s:.3f} s in one turn"

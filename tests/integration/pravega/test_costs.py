@@ -12,7 +12,7 @@ import pytest
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire import table_messages as t
-from store.wire.wire_types import TableKey
+from store.wire.wire_types import TableEntry, TableKey
 from tests.integration.pravega.costs import GROWTH_BYTES_MAX, MIB, Costs
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
@@ -32,7 +32,7 @@ def fill(client: WireClient, table: str) -> None:
     """Make a table of 15 MiB."""
     client.ask(t.CreateTableSegment(1, table, ""), m.SegmentCreated)
     for number in range(15):
-        large = t.TableEntry(TableKey(b"%d" % number), bytes(MIB - 100))
+        large = TableEntry(TableKey(b"%d" % number), bytes(MIB - 100))
         client.ask(t.UpdateTableEntries(1, table, "", (large,)), t.TableEntriesUpdated)
 
 

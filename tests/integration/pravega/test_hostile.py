@@ -14,7 +14,7 @@ from store.wire import table_messages as t
 from store.wire.codec import HEAD
 from store.wire.commands import BY_CLASS
 from store.wire.error_messages import ErrorMessage
-from store.wire.wire_types import TableKey
+from store.wire.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
 from tests.integration.server import StoreProcess
 from tests.integration.small_disk import small_disk
 from tests.pravega_client import WRITER, WireClient, end
@@ -93,13 +93,13 @@ def test_tables_take_batches_of_sixteen_mebibytes(server: StoreProcess, good: Wi
     with WireClient(*server.store) as client:
         client.ask(t.CreateTableSegment(1, "table", ""), m.SegmentCreated)
         values = tuple(
-            t.TableEntry(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15)
+            TableEntry(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15)
         )
         client.ask(t.UpdateTableEntries(1, "table", "", values), t.TableEntriesUpdated)
         good.append(1, b"beside them")
         keys = tuple(TableKey(b"%d" % number) for number in range(15))
         client.ask(t.ReadTable(1, "table", "", keys), t.TableRead)
-        tiny = tuple(t.TableEntry(TableKey(b"%d" % n), b"") for n in range(60_000))
+        tiny = tuple(TableEntry(TableKey(b"%d" % n), b"") for n in range(TABLE_ITEMS_MAX))
         client.ask(t.UpdateTableEntries(1, "table", "", tiny), t.TableEntriesUpdated)
         client.ask(t.GetTableSegmentInfo(1, "table", ""), t.TableSegmentInfo)
     good.append(2, b"after them")

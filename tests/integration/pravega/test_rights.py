@@ -16,6 +16,7 @@ from store.wire import table_messages as t
 from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
 from store.wire.layout import Message
 from store.wire.wire_types import ANY_VERSION, TableKey
+from store.wire.wire_types import TableEntry as WireEntry
 from tests.client import Client
 from tests.integration.server import HutchServer
 from tests.pravega_client import WRITER, WireClient, end
@@ -74,7 +75,7 @@ def changes_of(segment: str, token: str) -> list[Message]:
         m.MergeSegmentsBatch(1, segment, (MINE,), token),
         m.MergeSegmentsBatch(1, MINE, (segment,), token),
         t.CreateTableSegment(1, segment, token),
-        t.UpdateTableEntries(1, segment, token, (t.TableEntry(key, b"value"),)),
+        t.UpdateTableEntries(1, segment, token, (WireEntry(key, b"value"),)),
         t.RemoveTableKeys(1, segment, token, (key,)),
         t.MergeTableSegments(1, segment, MY_TABLE, token),
         t.MergeTableSegments(1, MY_TABLE, segment, token),

@@ -9,7 +9,7 @@ import pytest
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire import table_messages as t
-from store.wire.wire_types import NO_KEY, TableKey
+from store.wire.wire_types import NO_KEY, TableEntry, TableKey
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 
@@ -30,12 +30,12 @@ def restarted(server: StoreProcess) -> WireClient:
     return WireClient(*server.store)
 
 
-def entries(value: bytes, *names: bytes, version: int | None = None) -> tuple[t.TableEntry, ...]:
+def entries(value: bytes, *names: bytes, version: int | None = None) -> tuple[TableEntry, ...]:
     keys = (TableKey(name) if version is None else TableKey(name, version) for name in names)
-    return tuple(t.TableEntry(key, value) for key in keys)
+    return tuple(TableEntry(key, value) for key in keys)
 
 
-def table(client: WireClient, name: str, found: tuple[t.TableEntry, ...]) -> tuple[int, ...]:
+def table(client: WireClient, name: str, found: tuple[TableEntry, ...]) -> tuple[int, ...]:
     client.ask(t.CreateTableSegment(1, name, ""), m.SegmentCreated)
     return client.ask(t.UpdateTableEntries(1, name, "", found), t.TableEntriesUpdated).versions
 

@@ -55,6 +55,7 @@ STRATEGIES: Final[dict[type[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
     w.StoredEvent: lambda _: data,
     w.Key: lambda _: keys,
     w.Value: lambda _: data,
+    w.Entry: lambda _: st.builds(w.TableEntry, keys, data),
     w.Items: lambda wire: st.lists(values_of(wire.item), max_size=5).map(tuple),
     Layout: fields_of,
 }

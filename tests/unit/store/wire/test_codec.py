@@ -1,13 +1,36 @@
 import pytest
 
-from store.wire.codec import FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, decode, encode, frame_bytes
+from store.wire.codec import (
+    FRAME_BYTES_MAX,
+    HEAD,
+    HEAD_BYTES,
+    PAYLOAD_BYTES_MAX,
+    decode,
+    encode,
+    frame_bytes,
+)
 from store.wire.commands import Sender
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import AppendBlock, AttributeUpdate, Hello, KeepAlive, SegmentCreated
+from store.wire.errors import ListTooLong, WireError
+from store.wire.layout import Message, TooLong
+from store.wire.messages import (
+    SOURCES_MAX,
+    AppendBlock,
+    AttributeUpdate,
+    Hello,
+    KeepAlive,
+    MergeSegmentsBatch,
+    SegmentCreated,
+)
+from store.wire.table_messages import RemoveTableKeys, TableRead
+from store.wire.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
 from tests.golden.pravega_frames import WRITER
 
 HELLO = bytes.fromhex("ffffff81 00000008 00000011 00000005")
+
+
+def decoded(message: Message) -> Message:
+    frame = encode(message)
+    return decode(HEAD.unpack_from(frame)[0], frame[HEAD_BYTES:])
 
 
 def test_a_message_is_a_frame_and_a_frame_a_message() -> None:
@@ -60,6 +83,26 @@ def test_a_side_may_not_send_what_is_the_others() -> None:
         decode(21, payload, Sender.CLIENT)
     for sender in Sender:
         assert decode(100, b"", sender) == KeepAlive()
+
+
+def test_a_request_with_a_list_that_is_too_long_is_known_by_what_stands_before_the_list() -> None:
+    keys = (TableKey(b"k"),) * (TABLE_ITEMS_MAX + 1)
+    batch = MergeSegmentsBatch(8, "target", ("s",) * (SOURCES_MAX + 1), "token")
+
+    too_many = decoded(RemoveTableKeys(7, "table", "token", keys))
+    too_many_sources = decoded(batch)
+
+    text = "RemoveTableKeys: a list of 10001 items is above 10000"
+    assert too_many == TooLong(7, "table", text)
+    text = "MergeSegmentsBatch: a list of 1001 items is above 1000"
+    assert too_many_sources == TooLong(8, "target", text)
+
+
+def test_an_answer_with_a_list_that_is_too_long_is_refused() -> None:
+    entries = (TableEntry(TableKey(b"k"), b""),) * (TABLE_ITEMS_MAX + 1)
+
+    with pytest.raises(ListTooLong, match="TableRead: a list of 10001 items"):
+        decoded(TableRead(7, "table", entries))
 
 
 @pytest.mark.parametrize("message", [AttributeUpdate(WRITER, 1, 2, 3), Message()])

@@ -8,10 +8,10 @@ from store.wire import table_messages as t
 from store.wire.codec import decode, encode
 from store.wire.commands import BY_CLASS, COMMANDS, Command
 from store.wire.layout import Message, layout_of
-from store.wire.wire_types import TableKey
+from store.wire.wire_types import TableEntry, TableKey
 from tests.golden.pravega_frames import WRITER
 
-ENTRIES = (t.TableEntry(TableKey(b"k", 3), b"v"),)
+ENTRIES = (TableEntry(TableKey(b"k", 3), b"v"),)
 NEWER = {
     "AppendBlockEnd": {"request_id": -1},
     "ConditionalAppend": {"request_id": -1},

@@ -11,6 +11,7 @@ AnyType: TypeAlias = w.WireType[Any]
 BOOLEAN: w.WireType[bool] = w.Number("boolean", "?")
 STRINGS = w.Items(STRING_TYPE)
 KEYS = w.Items(KEY_TYPE)
+FEW_KEYS = w.Items(KEY_TYPE, 3)
 EVENT, VALUE = w.StoredEvent(), w.Value()
 
 SAMPLES = [
@@ -74,6 +75,7 @@ def test_any_byte_but_zero_is_true() -> None:
         (STRINGS, "00000003000000", "a list of 3 items in 3 bytes"),
         (KEYS, "7fffffff0000000c00000000", "a list of 2147483647 items in 8 bytes"),
         (KEYS, "00010001" + "0000000c00000000" * 65_537, "a list of 65537 items is above 65536"),
+        (FEW_KEYS, "00000004" + "0000000c00000000" * 4, "a list of 4 items is above 3"),
         (KEY_TYPE, "0000000c000000016bffffffffffffffff", "a key of 1 bytes is said to take 12"),
         (VALUE, "000000060000000176", "a value of 1 bytes is said to take 6"),
     ],

@@ -7,14 +7,14 @@ import pytest
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire import table_messages as t
-from store.wire.wire_types import ANY_VERSION, NO_KEY, TableKey
+from store.wire.wire_types import ANY_VERSION, NO_KEY, TableEntry, TableKey
 from tests.pravega_client import WireClient
 
 MIB = 1 << 20
 
 
 def update(*entries: tuple[bytes, bytes], version: int = ANY_VERSION) -> t.UpdateTableEntries:
-    pairs = tuple(t.TableEntry(TableKey(key, version), value) for key, value in entries)
+    pairs = tuple(TableEntry(TableKey(key, version), value) for key, value in entries)
     return t.UpdateTableEntries(1, "t", "", pairs)
 
 
