@@ -4,6 +4,8 @@ cdef class Catalogue:
     cdef public Py_ssize_t _data_file_bytes, next_segment, next_file
     cdef public dict names, committed_names, segments
     cdef public set changed, dirty, loose
+    cdef public object call_soon
     cdef public list removed, discarded, truncated
     cdef public bint is_full
+    cpdef wake(self, Segment segment)
     cpdef file_synced(self, DataFile file, Py_ssize_t mark)

@@ -108,8 +108,8 @@ class AppendChange(Change):
         if done is not None:
             done(error or _new_tuple(Appended, (self.position, self.size, self.event_number)))
         segment = self.segment
-        if segment.waiters and error is None:
-            segment.wake()
+        if segment.waiters is not None and error is None:
+            self.catalogue.wake(segment)
 
 
 class StateChange(Change):
@@ -179,7 +179,7 @@ class DeleteChange(StateChange):
     def report(self, error: StoreError | None) -> None:
         self.done(error)
         if error is None:
-            self.segment.wake()
+            self.catalogue.wake(self.segment)
 
 
 class SealChange(StateChange):
@@ -200,7 +200,7 @@ class SealChange(StateChange):
     def report(self, error: StoreError | None) -> None:
         self.sealed_done(error or self.segment.committed.length)
         if error is None:
-            self.segment.wake()
+            self.catalogue.wake(self.segment)
 
 
 class TruncateChange(StateChange):
@@ -228,7 +228,7 @@ class TruncateChange(StateChange):
     def report(self, error: StoreError | None) -> None:
         self.done(error)
         if error is None:
-            self.segment.wake()
+            self.catalogue.wake(self.segment)
 
 
 class AttributesChange(StateChange):
@@ -307,8 +307,8 @@ class MergeChange(StateChange):
     def report(self, error: StoreError | None) -> None:
         self.merged_done(error or self.length)
         if error is None:
-            self.source.wake()
-            self.segment.wake()
+            self.catalogue.wake(self.source)
+            self.catalogue.wake(self.segment)
 
 
 class NoChange(Change):

@@ -235,6 +235,7 @@ class PendingRead:
     __slots__ = (
         "_done",
         "_finished",
+        "_has_waited",
         "_loading",
         "_position",
         "_reading",
@@ -260,14 +261,20 @@ class PendingRead:
         self._done = done
         self._wait = wait
         self._finished = False
+        self._has_waited = False
         # A thread reads the bytes: waiting is over, but the read can still be cancelled.
         self._loading = False
 
     def cancel(self) -> None:
         """Give up; `done` is then not called."""
+        is_waiting = self._has_waited and not (self._finished or self._loading)
         self._finished = True
-        if self in self._segment.waiters:
-            self._segment.waiters.remove(self)
+        if is_waiting and self._segment.waiters is not None:
+            self._segment.waiters.give_up()
+
+    @property
+    def is_finished(self) -> bool:
+        return self._finished
 
     def begin(self) -> None:
         """Answer, or wait."""
@@ -275,7 +282,8 @@ class PendingRead:
         if state.sealed and self._position > state.length and not self._segment.dead:
             self._finish(PositionOutOfRange(_outside(self._segment, self._position)))
         elif not self.attempt():
-            self._segment.waiters.append(self)
+            self._has_waited = True
+            self._segment.wait(self._position, self)
 
     def attempt(self) -> bool:
         if self._finished:

@@ -4,12 +4,13 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from store.api import ABSENT
 from store.errors import StoreError
 from store.local.data_file import DataFile
 from store.local.table import Table
+from store.local.waiters import Waiter, Waiters
 
 if TYPE_CHECKING:
     from store.local.round import Round
@@ -31,6 +32,8 @@ class Place(NamedTuple):
 
 
 _base_of = attrgetter("base")
+_EVERY: Final = 1 << 63
+"""Above every position."""
 
 
 class SegmentState:
@@ -90,14 +93,6 @@ class SegmentState:
         self.length += source.length
 
 
-class Waiter(Protocol):
-    """A read that waits for bytes of a segment."""
-
-    def attempt(self) -> bool:
-        """Try again; tells whether it is finished."""
-        ...
-
-
 class Segment:
     """A segment of the running store. Only the loop's thread touches it."""
 
@@ -114,6 +109,7 @@ class Segment:
         "gone",
         "inline_bytes",
         "inline_round",
+        "is_waking",
         "key_length",
         "name",
         "number",
@@ -148,7 +144,9 @@ class Segment:
         self.inline_bytes = 0
         # Files with data that is neither synced nor in the journal.
         self.bulk_files: set[DataFile] = set()
-        self.waiters: list[Waiter] = []
+        # Reads that wait for bytes, if there were any; and whether more are to be woken soon.
+        self.waiters: Waiters | None = None
+        self.is_waking = False
         self.table = None if key_length is None else Table(key_length, name)
 
     @property
@@ -175,9 +173,31 @@ class Segment:
             self.table.abort()
         self.block()
 
-    def wake(self) -> None:
-        """Let all waiters try again."""
-        waiting, self.waiters = self.waiters, []
-        for waiter in waiting:
+    def wait(self, position: int, waiter: Waiter) -> None:
+        """Keep a read that waits for a byte at a position."""
+        if self.waiters is None:
+            self.waiters = Waiters()
+        self.waiters.add(position, waiter)
+
+    def wake(self, most: int) -> bool:
+        """Let up to `most` waiters try again that may go on; tells whether there are more."""
+        waiters, state = self.waiters, self.committed
+        if waiters is None:
+            return False
+        length = _EVERY if state.sealed or self.dead else max(state.length, state.start)
+        still = []
+        while most and waiters.is_due(length):
+            position, waiter = waiters.take()
             if not waiter.attempt():
-                self.waiters.append(waiter)
+                still.append((position, waiter))
+            most -= 1
+        for position, waiter in still:
+            waiters.add(position, waiter)
+        return most == 0 and waiters.is_due(length)
+
+    def wake_all(self) -> None:
+        """Let all waiters try again."""
+        if self.waiters is not None:
+            for position, waiter in self.waiters.take_all():
+                if not waiter.attempt():
+                    self.waiters.add(position, waiter)

@@ -179,6 +179,7 @@ class LocalStore(TableOperations):
             sync=self._sync,
         )
         self._make_operations(durability)
+        catalogue.call_soon = call_soon
 
     def _make_checkpoints(self, writer: CheckpointWriter, *, has_checkpoint: bool) -> None:
         sizes = (self._tuning.checkpoint_bytes, self._tuning.checkpoint_data_bytes)
@@ -344,7 +345,7 @@ class LocalStore(TableOperations):
         self._rounds.stop(reason)
         self._reading.closed = self._rounds.closed
         for segment in list(self._catalogue.segments.values()):
-            segment.wake()
+            segment.wake_all()
 
     def _close_when_idle(self) -> None:
         if self._checkpointer.running:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,10 @@ from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 
 MERGES: Final = 60
+SEGMENT: Final = "scope/stream/0.#epoch.0"
+READERS: Final = 20
+READS: Final = 999
+"""Reads that wait on each connection."""
 
 
 @pytest.fixture
@@ -49,4 +54,28 @@ def test_merges_of_a_large_table_that_come_together_take_the_memory_of_one(
             told = Counter(type(each.receive()) for each in [client, other] * MERGES)
         assert told == {m.SegmentsMerged: 1, e.NoSuchSegment: 2 * MERGES - 1}
         assert costs.peak_bytes <= GROWTH_BYTES_MAX
+    costs.wait_until_given_back()
+
+
+def test_reads_that_wait_for_the_same_bytes_are_answered_in_short_turns(
+    server: StoreProcess,
+) -> None:
+    with WireClient(*server.store) as writer, ExitStack() as stack:
+        writer.create(SEGMENT)
+        writer.set_up(SEGMENT)
+        readers = [stack.enter_context(WireClient(*server.store)) for _ in range(READERS)]
+        for reader in readers:
+            reader.send(*(m.ReadSegment(SEGMENT, 0, 8, "", number) for number in range(READS)))
+            reader.ask(m.KeepAlive(), m.KeepAlive)
+        with Costs(server) as costs:
+            writer.append(1, b"for each")
+            for reader in readers:
+                answers = [reader.must(m.SegmentRead) for _ in range(READS)]
+                assert {each.data for each in answers} == {b"for each"}
+        for reader in readers:
+            reader.send(*(m.ReadSegment(SEGMENT, 9, 8, "", number) for number in range(READS)))
+            reader.ask(m.KeepAlive(), m.KeepAlive)
+        with Costs(server):
+            stack.close()
+            writer.append(2, b"for none")
     costs.wait_until_given_back()

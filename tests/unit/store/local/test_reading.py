@@ -178,7 +178,7 @@ def test_a_read_that_was_given_up_is_forgotten() -> None:
     waiting = rig.start(rig.store.read, "a", 0, 10, wait=True)
     rig.loop.run_for(0.01)
     waiting.returned()
-    assert rig.store._catalogue.names["a"].waiters == []
+    assert not rig.store._catalogue.names["a"].waiters
     rig.fill("a", b"x")
     assert not waiting.is_done
     rig.close()

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from store.api import ABSENT
 from store.errors import DiskFull
 from store.local.data_file import DataFile
@@ -81,22 +83,45 @@ def test_taking_back_returns_to_what_is_committed() -> None:
 
 
 class Waiting:
-    def __init__(self, segment: Segment, *, is_finished: bool, adds: "Waiting | None") -> None:
-        self._segment = segment
-        self._is_finished = is_finished
-        self._adds = adds
+    def __init__(
+        self, *, finishes: bool = True, wakes: "Callable[[], object] | None" = None
+    ) -> None:
+        self.is_finished = False
+        self.tries = 0
+        self._finishes = finishes
+        self._wakes = wakes
 
     def attempt(self) -> bool:
-        if self._adds is not None:
-            self._segment.waiters.append(self._adds)
-            self._adds = None
-        return self._is_finished
+        self.tries += 1
+        self.is_finished = self._finishes
+        if self._wakes is not None:
+            self._wakes()
+        return self.is_finished
+
+
+def test_waking_asks_those_whose_bytes_are_there_and_as_many_as_it_is_told() -> None:
+    segment = Segment(1, "a", None)
+    waiting = [Waiting() for _ in range(5)]
+    for position, each in zip((7, 0, 3, 0, 9), waiting, strict=True):
+        segment.wait(position, each)
+    assert not segment.wake(10)
+    segment.committed.length = 8
+    assert segment.wake(3)
+    assert [each.tries for each in waiting] == [0, 1, 1, 1, 0]
+    assert not segment.wake(3)
+    assert [each.tries for each in waiting] == [1, 1, 1, 1, 0]
+    segment.committed.sealed = True
+    segment.wake(3)
+    assert waiting[4].tries == 1
 
 
 def test_waking_keeps_who_waits_on_and_who_came_meanwhile() -> None:
     segment = Segment(1, "a", None)
-    new = Waiting(segment, is_finished=True, adds=None)
-    patient = Waiting(segment, is_finished=False, adds=None)
-    segment.waiters = [Waiting(segment, is_finished=True, adds=new), patient]
-    segment.wake()
-    assert segment.waiters == [new, patient]
+    segment.committed.length = 1
+    new, patient = Waiting(), Waiting(finishes=False)
+    segment.wait(0, Waiting(wakes=lambda: segment.wait(0, new)))
+    segment.wait(0, patient)
+    assert not segment.wake(10)
+    assert (new.tries, patient.tries) == (1, 1)
+    segment.wake_all()
+    assert (new.tries, patient.tries) == (1, 2)
