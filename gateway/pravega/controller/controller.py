@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.broker.locks import Locks
 from gateway.pending import Pending
+from gateway.pravega.controller.epochs import History
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream, Refused
 from gateway.pravega.controller.history import evenly
 from gateway.pravega.controller.model import Policy, State, Stream
@@ -95,7 +96,7 @@ class Controller:
             name=name,
             policy=Policy(),
             state=State.ACTIVE,
-            epochs=(evenly(1, 0, 0),),
+            history=History((evenly(1, 0, 0),)),
         )
         return replace(stream, cut={0: bounds[0]}) if bounds[0] else stream
 

@@ -11,7 +11,8 @@ Source: Pravega, where the numbers of a stream go on behind those of the deleted
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.pravega.controller.model import Ended, Segment
+from gateway.pravega.controller.epochs import Segment
+from gateway.pravega.controller.model import Ended
 
 KEPT: Final = 10_000
 """Streams of which it is known. Beyond, new streams begin behind the numbers of the forgotten."""

@@ -9,9 +9,11 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
-from gateway.pravega.controller.names import segment_id, segment_name
+from gateway.pravega.controller.epochs import Epoch, History, Segment
+from gateway.pravega.controller.names import segment_name
 
 
 class State(enum.Enum):
@@ -61,40 +63,12 @@ class Policy:
     rollover_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Segment:
-    """A segment of a stream: it holds the keys in [low, high) of 0 … 1."""
-
-    low: float
-    high: float
-    number: int
-    epoch: int
-
-    @property
-    def identity(self) -> int:
-        """Its number as clients write it."""
-        return segment_id(self.number, self.epoch)
-
-    def overlaps(self, other: "Segment") -> bool:
-        """Tell whether a key can be in both."""
-        return self.low < other.high and other.low < self.high
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """The segments that were written at one time, by their keys."""
-
-    number: int
-    at_ms: int
-    segments: tuple[Segment, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Stream:
     """A stream.
 
     Attributes:
-        epochs: Oldest first.
+        history: Its segments.
         coming: The epoch that a scaling makes.
         cut: Where the stream begins: offsets by segments. Empty: at its first segments' starts.
     """
@@ -103,19 +77,14 @@ class Stream:
     name: str
     policy: Policy
     state: State
-    epochs: tuple[Epoch, ...]
+    history: History
     coming: Epoch | None = None
     cut: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
-    @property
-    def epoch(self) -> Epoch:
-        """The segments that are written now."""
-        return self.epochs[-1]
-
-    @property
-    def segments(self) -> dict[int, Segment]:
-        """Every segment that the stream has had, by identity."""
-        return {each.identity: each for epoch in self.epochs for each in epoch.segments}
+    @cached_property
+    def given_up(self) -> set[int]:
+        """The segments of which nothing is left."""
+        return self.history.before(self.cut)
 
     def segment_name(self, identity: int) -> str:
         """Return a segment's name in the store."""
@@ -123,7 +92,10 @@ class Stream:
 
     def to_bytes(self) -> bytes:
         """Return the record's form in the table."""
-        return _packed(self)
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        fields["policy"] = dataclasses.asdict(self.policy)
+        fields["history"] = self.history.epochs
+        return json.dumps(fields, default=_value_of).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -132,7 +104,7 @@ class Stream:
         fields["policy"]["tags"] = tuple(fields["policy"]["tags"])
         fields["policy"] = Policy(**fields["policy"])
         fields["state"] = State(fields["state"])
-        fields["epochs"] = tuple(map(_epoch, fields["epochs"]))
+        fields["history"] = History(tuple(map(_epoch, fields["history"])))
         fields["coming"] = fields["coming"] and _epoch(fields["coming"])
         fields["cut"] = {int(identity): offset for identity, offset in fields["cut"].items()}
         return cls(**fields)
@@ -160,7 +132,7 @@ class Ended:
     def from_bytes(cls, data: bytes) -> Self:
         """Read what `to_bytes` gave."""
         fields = json.loads(data)
-        fields["last"] = tuple(Segment(**each) for each in fields["last"])
+        fields["last"] = tuple(Segment(*each) for each in fields["last"])
         return cls(**fields)
 
 
@@ -216,7 +188,7 @@ class Transaction:
         return cls(**fields)
 
 
-def _packed(record: Stream | Transaction | Ended) -> bytes:
+def _packed(record: Transaction | Ended) -> bytes:
     return json.dumps(dataclasses.asdict(record), default=_value_of).encode()
 
 
@@ -224,6 +196,6 @@ def _value_of(member: State) -> str:
     return member.value
 
 
-def _epoch(fields: dict[str, Any]) -> Epoch:
-    segments = tuple(Segment(**each) for each in fields["segments"])
-    return Epoch(fields["number"], fields["at_ms"], segments)
+def _epoch(fields: list[Any]) -> Epoch:
+    number, at_ms, made, ended = fields
+    return Epoch(number, at_ms, tuple(Segment(*each) for each in made), tuple(ended))

@@ -87,7 +87,7 @@ class Registry:
             scope=stream.scope,
             name=stream.name,
             next_number=next_number(stream),
-            last=stream.epoch.segments,
+            last=stream.history.open,
         )
         kept, gone = self.ended.add(ended)
         await self._table.write({_ended_key(each): each.to_bytes() for each in kept})

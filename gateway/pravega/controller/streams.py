@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.pravega.controller import history
+from gateway.pravega.controller.epochs import Epoch, History, Segment
 from gateway.pravega.controller.errors import (
     BadName,
     InvalidRequest,
@@ -19,7 +20,7 @@ from gateway.pravega.controller.errors import (
     StreamIsSealed,
     StreamNotSealed,
 )
-from gateway.pravega.controller.model import Epoch, Policy, Segment, State, Stream
+from gateway.pravega.controller.model import Policy, State, Stream
 from gateway.pravega.controller.names import is_name, is_scope_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
@@ -71,7 +72,11 @@ class Streams:
         first = self._registry.ended.first_number(scope, name)
         epoch = history.evenly(policy.segments, first, self._clock_ms())
         stream = Stream(
-            scope=scope, name=name, policy=policy, state=State.CREATING, epochs=(epoch,)
+            scope=scope,
+            name=name,
+            policy=policy,
+            state=State.CREATING,
+            history=History((epoch,)),
         )
         await self.finish(await self._registry.save(stream))
 
@@ -86,9 +91,9 @@ class Streams:
         A cut that lies before the one where the stream begins is refused.
         """
         stream = await self._open(scope, name)
-        if not history.is_cut(stream, cut):
-            raise InvalidRequest(f"no cut of {scope}/{name}: {dict(cut)}")
-        if history.before(stream, stream.cut) & set(cut):
+        if not history.is_cut(stream.history, cut):
+            raise InvalidRequest(f"no cut of {scope}/{name}, of {len(cut)} segments")
+        if not stream.given_up.isdisjoint(cut):
             raise InvalidRequest(f"the cut of {scope}/{name} lies before its beginning")
         for identity, offset in cut.items():
             bounds = await self._segments.bounds(stream.segment_name(identity))
@@ -111,23 +116,23 @@ class Streams:
 
     async def scale(
         self, scope: str, name: str, closed: Iterable[int], ranges: Iterable[tuple[float, float]]
-    ) -> tuple[Epoch, tuple[Segment, ...]] | None:
+    ) -> Epoch | None:
         """End some segments and go on with others of the same keys.
 
-        Returns the new epoch and what is new in it; None if the ranges do not fit.
+        Returns the new epoch; None if the ranges do not fit.
         Raises NoSuchStream, StreamIsSealed.
         """
         stream = await self._open(scope, name)
-        coming = history.scaled(stream, closed, ranges, self._clock_ms())
-        if coming is None or len(stream.segments) + len(coming.segments) > SEGMENTS_MAX:
+        coming = history.scaled(stream.history, closed, ranges, self._clock_ms())
+        if coming is None or len(stream.history.segments) + len(coming.made) > SEGMENTS_MAX:
             return None
         await self._change(replace(stream, coming=coming, state=State.SCALING))
-        return coming, tuple(each for each in coming.segments if each.epoch == coming.number)
+        return coming
 
-    async def reshape(self, stream: Stream, shape: Epoch) -> Stream:
-        """Give a stream open segments with the keys of an earlier epoch's; return it."""
-        wanted = {(each.low, each.high) for each in shape.segments}
-        there = {(each.low, each.high): each.identity for each in stream.epoch.segments}
+    async def reshape(self, stream: Stream, shape: Iterable[Segment]) -> Stream:
+        """Give a stream open segments with the keys of earlier ones; return it."""
+        wanted = {(each.low, each.high) for each in shape}
+        there = {(each.low, each.high): each.identity for each in stream.history.open}
         closed = [identity for keys, identity in there.items() if keys not in wanted]
         if closed:
             await self.scale(stream.scope, stream.name, closed, wanted - set(there))
@@ -144,22 +149,20 @@ class Streams:
 
     async def finish(self, stream: Stream) -> None:
         """Do what is left of a stream's change."""
-        now = [stream.segment_name(each.identity) for each in stream.epoch.segments]
+        now = [stream.segment_name(each.identity) for each in stream.history.open]
         settled = replace(stream, state=State.ACTIVE, coming=None)
         match stream.state:
             case State.CREATING:
-                await self._create_segments(stream, stream.epoch)
+                await self._create_segments(stream, stream.history.last)
             case State.UPDATING:
                 await self._segments.configure(now, stream.policy)
             case State.SCALING:
                 assert stream.coming is not None
                 await self._create_segments(stream, stream.coming)
-                goes_on = {stream.segment_name(each.identity) for each in stream.coming.segments}
-                await self._segments.seal(each for each in now if each not in goes_on)
-                settled = replace(settled, epochs=(*stream.epochs, stream.coming))
+                await self._segments.seal(map(stream.segment_name, stream.coming.ended))
+                settled = replace(settled, history=stream.history.followed_by(stream.coming))
             case State.TRUNCATING:
-                given_up = map(stream.segment_name, history.before(stream, stream.cut))
-                await self._segments.delete(given_up)
+                await self._segments.delete(map(stream.segment_name, stream.given_up))
                 offsets = {stream.segment_name(key): value for key, value in stream.cut.items()}
                 await self._segments.truncate(offsets)
             case State.SEALING:
@@ -176,11 +179,7 @@ class Streams:
         await self.finish(await self._registry.save(stream))
 
     async def _create_segments(self, stream: Stream, epoch: Epoch) -> None:
-        names = {
-            stream.segment_name(each.identity): each.epoch
-            for each in epoch.segments
-            if each.epoch == epoch.number
-        }
+        names = {stream.segment_name(each.identity): each.epoch for each in epoch.made}
         await self._segments.create(names, stream.policy, epoch.at_ms)
 
     async def _open(self, scope: str, name: str) -> Stream:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from gateway.pravega.controller.epochs import Epoch, Segment
 from gateway.pravega.controller.errors import NoSuchTransaction, StreamIsSealed
 from gateway.pravega.controller.model import (
-    Epoch,
     State,
     Stream,
     Transaction,
@@ -50,7 +50,9 @@ class Transactions:
             raise NoSuchTransaction(f"no such transaction: {scope}/{stream} {identity:032x}")
         return found
 
-    async def create(self, scope: str, name: str, lease_ms: int) -> tuple[Transaction, Epoch]:
+    async def create(
+        self, scope: str, name: str, lease_ms: int
+    ) -> tuple[Transaction, tuple[Segment, ...]]:
         """Begin a transaction on the segments of now. Raises NoSuchStream, StreamIsSealed."""
         stream = await self._streams.settled(scope, name)
         if stream.state is State.SEALED:
@@ -58,16 +60,16 @@ class Transactions:
         transaction = Transaction(
             scope=scope,
             stream=name,
-            identity=_identity_in(stream.epoch),
+            identity=_identity_in(stream.history.last),
             state=TransactionState.OPEN,
             lease_ms=lease_ms,
             began_ms=self._clock_ms(),
         )
         await self._registry.save_transaction(transaction)
         self.renew(transaction, lease_ms)
-        names = dict.fromkeys(_parts(stream, transaction), stream.epoch.number)
+        names = dict.fromkeys(_parts(stream, transaction), stream.history.last.number)
         await self._segments.create(names, stream.policy, transaction.began_ms)
-        return transaction, stream.epoch
+        return transaction, stream.history.open
 
     def renew(self, transaction: Transaction, lease_ms: int) -> None:
         """Let a lease begin anew."""
@@ -112,25 +114,25 @@ class Transactions:
 
     async def _merge(self, stream: Stream, transaction: Transaction) -> Transaction:
         parts = await self._segments.existing(_parts(stream, transaction))
-        shape = _epoch_of(stream, transaction.epoch)
+        shape = stream.history.at(transaction.epoch)
         if parts:
-            keys = {(each.low, each.high) for each in stream.epoch.segments}
-            is_scaled = any((each.low, each.high) not in keys for each in shape.segments)
+            keys = {(each.low, each.high) for each in stream.history.open}
+            is_scaled = any((each.low, each.high) not in keys for each in shape)
             if is_scaled and transaction.back_to is None:
                 transaction = await self._registry.save_transaction(
-                    replace(transaction, back_to=stream.epoch.number)
+                    replace(transaction, back_to=stream.history.last.number)
                 )
             stream = await self._streams.reshape(stream, shape) if is_scaled else stream
-            open_now = {(each.low, each.high): each.identity for each in stream.epoch.segments}
+            open_now = {(each.low, each.high): each.identity for each in stream.history.open}
             targets = {
                 _part(stream, each.identity, transaction): stream.segment_name(
                     open_now[each.low, each.high]
                 )
-                for each in shape.segments
+                for each in shape
             }
             await self._segments.merge({part: targets[part] for part in parts})
         if transaction.back_to is not None:
-            await self._streams.reshape(stream, _epoch_of(stream, transaction.back_to))
+            await self._streams.reshape(stream, stream.history.at(transaction.back_to))
         return transaction
 
     async def _forget_oldest(self, stream: Stream) -> None:
@@ -176,13 +178,9 @@ def _identity_in(epoch: Epoch) -> int:
 
 
 def _parts(stream: Stream, transaction: Transaction) -> list[str]:
-    segments = _epoch_of(stream, transaction.epoch).segments
+    segments = stream.history.at(transaction.epoch)
     return [_part(stream, each.identity, transaction) for each in segments]
 
 
 def _part(stream: Stream, identity: int, transaction: Transaction) -> str:
     return transaction_segment_name(stream.scope, stream.name, identity, transaction.identity)
-
-
-def _epoch_of(stream: Stream, number: int) -> Epoch:
-    return next(epoch for epoch in stream.epochs if epoch.number == number)

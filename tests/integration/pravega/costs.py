@@ -1,8 +1,9 @@
-"""What clients cost a server: CPU of its loop's longest turn, and memory."""
+"""What clients cost a server: CPU of its loop's longest turn, how that grows, and memory."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,6 +16,13 @@ TURN_S_MAX: Final = 0.05
 """The most that the server may compute in one turn, whatever one client sends."""
 GROWTH_BYTES_MAX: Final = 200 * MIB
 """The most that it may keep of what one client made it take."""
+GROWTH_MAX: Final = 2.3
+"""The most that twice as many items may cost of what the items cost."""
+_TRIES: Final = 6
+"""Both costs are measured so often, in turn: the machine is not always as fast, and now and then
+the collector of garbage has its turn."""
+_ROUNDS: Final = 3
+"""So often all of that is done where it seems to grow too much; what grows by n² always does."""
 _GIVEN_BACK_S: Final = 10.0
 _LOOK_S: Final = 0.002
 
@@ -80,3 +88,21 @@ class Costs:
     def _look(self) -> None:
         while not self._is_over.wait(_LOOK_S):
             self.peak_bytes = max(self.peak_bytes, self.growth_bytes)
+
+
+def grows_with_items(cost_s: Callable[[int], float], most: int) -> bool:
+    """Return whether `most` items cost about twice as much as half of them.
+
+    Args:
+        cost_s: Gives the CPU that a number of items costs, in seconds.
+        most: The larger number.
+    """
+
+    def growth() -> float:
+        half_s = whole_s = 0.0
+        for _ in range(_TRIES):
+            half_s += cost_s(most // 2)
+            whole_s += cost_s(most)
+        return whole_s / half_s
+
+    return any(growth() <= GROWTH_MAX for _ in range(_ROUNDS))

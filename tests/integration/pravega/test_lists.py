@@ -19,17 +19,10 @@ from store.wire import table_messages as t
 from store.wire.commands import COMMANDS, Sender
 from store.wire.layout import Message, layout_of
 from store.wire.wire_types import Items, TableEntry, TableKey
-from tests.integration.pravega.costs import Costs
+from tests.integration.pravega.costs import Costs, grows_with_items
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 
-GROWTH_MAX: Final = 2.3
-"""The most that twice as long a list may cost of what the list costs."""
-TRIES: Final = 6
-"""Both costs are measured so often, in turn: the machine is not always as fast, and now and then
-the collector of garbage has its turn."""
-ROUNDS: Final = 3
-"""So often all of that is done where it seems to grow too much; what grows by n² always does."""
 _numbers = count()
 
 
@@ -136,14 +129,7 @@ def test_a_list_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
             assert not isinstance(client.receive(), e.ErrorMessage)
         return costs.spent_s
 
-    def growth() -> float:
-        half_s = whole_s = 0.0
-        for _ in range(TRIES):
-            half_s += cost_s(most // 2)
-            whole_s += cost_s(most)
-        return whole_s / half_s
-
-    assert any(growth() <= GROWTH_MAX for _ in range(ROUNDS))
+    assert grows_with_items(cost_s, most)
 
 
 @pytest.mark.parametrize("message", WITH_LISTS, ids=lambda message: message.__name__)

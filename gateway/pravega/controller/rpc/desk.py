@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.pravega.controller.controller import Controller
-from gateway.pravega.controller.model import Segment
+from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rights import Caller
 

@@ -15,7 +15,7 @@ from gateway.pravega.controller.rpc.desk import Desk, ranges, segment_id
 async def get_current_segments(desk: Desk, request: pb.StreamInfo) -> pb.SegmentRanges:
     """Return the segments that are written now; none of a sealed stream."""
     stream = await desk.controller.stream(request.scope, request.stream)
-    segments = () if stream.state is State.SEALED else stream.epoch.segments
+    segments = () if stream.state is State.SEALED else stream.history.open
     return pb.SegmentRanges(
         segmentRanges=ranges(request, segments), delegationToken=_token(desk, request)
     )
@@ -25,12 +25,10 @@ async def get_epoch_segments(desk: Desk, request: pb.GetEpochSegmentsRequest) ->
     """Return the segments that were written in an epoch."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
-    for epoch in stream.epochs:
-        if epoch.number == request.epoch:
-            return pb.SegmentRanges(
-                segmentRanges=ranges(of, epoch.segments), delegationToken=_token(desk, of)
-            )
-    raise InvalidRequest(f"{of.scope}/{of.stream} has no epoch {request.epoch}")
+    found = stream.history.at(request.epoch)
+    if not found:
+        raise InvalidRequest(f"{of.scope}/{of.stream} has no epoch {request.epoch}")
+    return pb.SegmentRanges(segmentRanges=ranges(of, found), delegationToken=_token(desk, of))
 
 
 async def get_segments(desk: Desk, request: pb.GetSegmentsRequest) -> pb.SegmentsAtTime:
@@ -52,12 +50,14 @@ async def get_successors(desk: Desk, request: pb.SegmentId) -> pb.SuccessorRespo
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
     before = desk.controller.registry.ended.last_segments(of.scope, of.stream)
-    former = {each.identity for each in before}
-    if request.segmentId not in stream.segments.keys() | former:
+    known = stream.history.segments
+    if request.segmentId not in known and all(
+        each.identity != request.segmentId for each in before
+    ):
         raise InvalidRequest(f"{of.scope}/{of.stream} has no segment {request.segmentId}")
     entries = [
         pb.SuccessorResponse.SegmentEntry(segment=ranges(of, [segment])[0], value=predecessors)
-        for segment, predecessors in history.successors(stream, request.segmentId, before).items()
+        for segment, predecessors in stream.history.successors(request.segmentId, before).items()
     ]
     return pb.SuccessorResponse(segments=entries, delegationToken=_token(desk, of))
 
@@ -68,8 +68,8 @@ async def get_segments_between(desk: Desk, request: pb.StreamCutRange) -> pb.Str
     stream = await desk.controller.stream(of.scope, of.stream)
     start, end = getattr(request, "from"), request.to
     for cut in (start, end):
-        if cut and not history.is_cut(stream, cut):
-            raise InvalidRequest(f"no cut of {of.scope}/{of.stream}: {dict(cut)}")
+        if cut and not history.is_cut(stream.history, cut):
+            raise InvalidRequest(f"no cut of {of.scope}/{of.stream}, of {len(cut)} segments")
     return pb.StreamCutRangeResponse(
         segments=[segment_id(of, each) for each in history.between(stream, start, end)],
         delegationToken=_token(desk, of),
@@ -81,7 +81,7 @@ async def is_segment_valid(desk: Desk, request: pb.SegmentId) -> pb.SegmentValid
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
     is_open = stream.state is not State.SEALED and any(
-        each.identity == request.segmentId for each in stream.epoch.segments
+        each.identity == request.segmentId for each in stream.history.open
     )
     return pb.SegmentValidityResponse(response=is_open)
 
@@ -90,7 +90,7 @@ async def is_stream_cut_valid(desk: Desk, request: pb.StreamCut) -> pb.StreamCut
     """Tell whether a cut is one of the stream."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
-    return pb.StreamCutValidityResponse(response=history.is_cut(stream, request.cut))
+    return pb.StreamCutValidityResponse(response=history.is_cut(stream.history, request.cut))
 
 
 async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
@@ -106,9 +106,8 @@ async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
         return pb.ScaleResponse(status=pb.ScaleResponse.FAILURE)
     if scaled is None:
         return pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
-    epoch, made = scaled
     return pb.ScaleResponse(
-        status=pb.ScaleResponse.STARTED, segments=ranges(of, made), epoch=epoch.number
+        status=pb.ScaleResponse.STARTED, segments=ranges(of, scaled.made), epoch=scaled.number
     )
 
 
@@ -119,7 +118,7 @@ async def check_scale(desk: Desk, request: pb.ScaleStatusRequest) -> pb.ScaleSta
         stream = await desk.controller.stream(of.scope, of.stream)
     except (NoSuchScope, NoSuchStream):
         return pb.ScaleStatusResponse(status=pb.ScaleStatusResponse.INVALID_INPUT)
-    is_known = 0 <= request.epoch <= stream.epoch.number
+    is_known = 0 <= request.epoch <= stream.history.last.number
     status = pb.ScaleStatusResponse.SUCCESS if is_known else pb.ScaleStatusResponse.INVALID_INPUT
     return pb.ScaleStatusResponse(status=status)
 

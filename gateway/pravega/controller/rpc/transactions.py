@@ -23,12 +23,12 @@ async def create_transaction(desk: Desk, request: pb.CreateTxnRequest) -> pb.Cre
     if not 0 < request.lease <= LEASE_MS_MAX:
         raise InvalidRequest(f"a lease of {request.lease} ms: 1 … {LEASE_MS_MAX} are possible")
     async with desk.controller.hold(of.scope):
-        transaction, epoch = await desk.controller.transactions.create(
+        transaction, segments = await desk.controller.transactions.create(
             of.scope, of.stream, request.lease
         )
     return pb.CreateTxnResponse(
         txnId=_txn_id(transaction.identity),
-        activeSegments=ranges(of, epoch.segments),
+        activeSegments=ranges(of, segments),
         delegationToken=desk.token(desk.caller, of.scope, of.stream),
     )
 

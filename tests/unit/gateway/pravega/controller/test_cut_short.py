@@ -101,11 +101,11 @@ def check(found: Outcome) -> None:
     expected: dict[str, bool] = {}
     for stream in found.streams:
         assert stream.state.is_settled
-        now = {each.identity for each in stream.epoch.segments}
+        now = {each.identity for each in stream.history.open}
         gone = set()
         if stream.cut:
-            gone = {identity for identity in stream.segments if identity not in now}
-        for identity in set(stream.segments) - gone:
+            gone = {identity for identity in stream.history.segments if identity not in now}
+        for identity in set(stream.history.segments) - gone:
             is_open = identity in now and stream.state is not State.SEALED
             expected[stream.segment_name(identity)] = not is_open
     of_streams = {k: v for k, v in found.segments.items() if "#transaction" not in k}
@@ -189,9 +189,12 @@ async def test_what_a_transaction_wrote_is_there_once_wherever_its_commit_is_cut
         if state is TransactionState.OPEN:
             assert await awaited(_commit(world.controller))
         stream = world.controller.registry.stream("scope", "stream")
-        there = [await world.content(stream.segment_name(each)) for each in sorted(stream.segments)]
+        there = [
+            await world.content(stream.segment_name(each))
+            for each in sorted(stream.history.segments)
+        ]
         assert sorted(filter(None, there)) == [b"event-0", b"event-1"]
-        keys = [(each.low, each.high) for each in stream.epoch.segments]
+        keys = [(each.low, each.high) for each in stream.history.open]
         assert keys == [*halves, (0.5, 1.0)]
         if is_done:
             break

@@ -10,10 +10,10 @@ import pytest
 
 from gateway.awaiting import awaited
 from gateway.pravega.controller import ended as ended_streams
-from gateway.pravega.controller import history
 from gateway.pravega.controller.ended import LAST_MAX, EndedStreams
+from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import ScopeNotEmpty
-from gateway.pravega.controller.model import Ended, Policy, Segment
+from gateway.pravega.controller.model import Ended, Policy
 from gateway.pravega.controller.names import TABLE
 from tests.controller_rig import World
 
@@ -36,7 +36,7 @@ async def make(world: World, name: str = "stream", segments: int = 2) -> list[in
     """Make a stream; return the numbers of its segments."""
     await awaited(world.controller.streams.create("scope", name, Policy(segments=segments)))
     stream = world.controller.registry.stream("scope", name)
-    return [each.number for each in stream.epoch.segments]
+    return [each.number for each in stream.history.open]
 
 
 async def end(world: World, name: str = "stream") -> None:
@@ -77,11 +77,11 @@ async def test_what_was_last_of_the_deleted_stream_is_followed_by_the_first_of_t
     await make(world, segments=1)
     stream = world.controller.registry.stream("scope", "stream")
     before = world.controller.registry.ended.last_segments("scope", "stream")
-    (first,) = stream.epoch.segments
+    (first,) = stream.history.open
 
-    assert history.successors(stream, 0, before) == {first: [0, 1]}
-    assert history.successors(stream, 1, before) == {first: [0, 1]}
-    assert history.successors(stream, first.identity, before) == {}
+    assert stream.history.successors(0, before) == {first: [0, 1]}
+    assert stream.history.successors(1, before) == {first: [0, 1]}
+    assert stream.history.successors(first.identity, before) == {}
 
 
 @pytest.mark.parametrize("left", ["stream/9.#epoch.0", "stream/0.#epoch.0#transient.1", "stream/x"])

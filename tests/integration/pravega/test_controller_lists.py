@@ -1,0 +1,215 @@
+"""Calls of the controller that carry a list, there or back: what they cost grows with the list.
+
+The calls are those of the service: one that is missing here fails a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
+
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.table import CALLS
+from tests.controller_client import SERVICE, ControllerClient
+from tests.integration.pravega.conftest import controller_port
+from tests.integration.pravega.costs import Costs, grows_with_items
+from tests.integration.server import StoreProcess
+
+MOST: Final = 1_000
+"""Open segments of a stream; the names in a list are as many."""
+EPOCHS: Final = 5
+"""All segments that still hold data were written in so many epochs."""
+SCOPE: Final = "scope"
+_numbers = count()
+
+Client = ControllerClient
+Ids = list[int]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreProcess]:
+    folder: Path = tmp_path_factory.mktemp("lists")
+    arguments = ("--durability", "os", "--controller-port", "0")
+    with StoreProcess(folder / "data", *arguments) as server:
+        yield server
+        server.terminate()
+        assert "Traceback" not in server.logs
+
+
+@pytest.fixture(scope="module")
+def client(server: StoreProcess) -> Iterator[Client]:
+    with ControllerClient(controller_port(server)) as client:
+        client.ask("createScope", pb.ScopeInfo(scope=SCOPE))
+        yield client
+
+
+def has_list(message: Descriptor) -> bool:
+    return any(
+        field.is_repeated or (field.message_type is not None and has_list(field.message_type))
+        for field in message.fields
+    )
+
+
+WITH_LISTS: Final = [
+    name
+    for name, method in SERVICE.methods_by_name.items()
+    if has_list(method.input_type) or has_list(method.output_type)
+]
+
+
+# Streams
+
+
+def new() -> pb.StreamInfo:
+    return pb.StreamInfo(scope=SCOPE, stream=f"stream{next(_numbers)}")
+
+
+def config(of: pb.StreamInfo, items: int) -> pb.StreamConfig:
+    policy = pb.ScalingPolicy(minNumSegments=items)
+    return pb.StreamConfig(streamInfo=of, scalingPolicy=policy, tags=pb.Tags(tag=["one", "two"]))
+
+
+def stream(client: Client, items: int, epochs: int = 1) -> tuple[pb.StreamInfo, list[Ids]]:
+    """Make a stream with as many segments in each epoch; return them too."""
+    of = new()
+    assert client.ask("createStream", config(of, items)).status == pb.CreateStreamStatus.SUCCESS
+    found = client.ask("getCurrentSegments", of).segmentRanges
+    ids = [[each.segmentId.segmentId for each in found]]
+    for _ in range(1, epochs):
+        answer = client.ask("scale", scaling(of, ids[-1], items))
+        assert answer.status == pb.ScaleResponse.STARTED
+        ids.append([each.segmentId.segmentId for each in answer.segments])
+    return of, ids
+
+
+@cache
+def old_stream(client: Client, items: int) -> tuple[pb.StreamInfo, list[Ids]]:
+    """Make such a stream with all epochs, once."""
+    return stream(client, items, EPOCHS)
+
+
+def scaling(of: pb.StreamInfo, ids: Ids, items: int) -> pb.ScaleRequest:
+    keys = [
+        pb.ScaleRequest.KeyRangeEntry(start=place / items, end=(place + 1) / items)
+        for place in range(items)
+    ]
+    return pb.ScaleRequest(streamInfo=of, sealedSegments=ids, newKeyRanges=keys)
+
+
+def cut(ids: Ids) -> dict[int, int]:
+    return dict.fromkeys(ids, 0)
+
+
+# A request of each call with so many items, there or back
+
+
+def between(client: Client, items: int) -> pb.StreamCutRange:
+    of, ids = old_stream(client, items)
+    request = pb.StreamCutRange(streamInfo=of, to=cut(ids[-1]))
+    getattr(request, "from").update(cut(ids[0]))
+    return request
+
+
+def truncation(client: Client, items: int) -> pb.StreamCut:
+    of, ids = stream(client, items, EPOCHS)
+    return pb.StreamCut(streamInfo=of, cut=cut(ids[-1]))
+
+
+def whole(client: Client, items: int) -> pb.ScaleRequest:
+    of, (ids,) = stream(client, items)
+    return scaling(of, ids, items)
+
+
+@cache
+def split(client: Client, items: int) -> pb.SegmentId:
+    """Make a stream whose one segment is followed by all the others."""
+    of, ((first,),) = stream(client, 1)
+    client.ask("scale", scaling(of, [first], items))
+    return pb.SegmentId(streamInfo=of, segmentId=first)
+
+
+@cache
+def scope(client: Client, items: int) -> pb.ScopeInfo:
+    """Make a scope with so many streams."""
+    of = pb.ScopeInfo(scope=f"scope{next(_numbers)}")
+    client.ask("createScope", of)
+    for number in range(items):
+        name = pb.StreamInfo(scope=of.scope, stream=f"{number}")
+        client.ask("createStream", config(name, 1))
+    return of
+
+
+@cache
+def scopes(client: Client, items: int) -> pb.ScopesRequest:
+    """Make so many scopes, those of other tests among them."""
+    while next(_numbers) < items:
+        client.ask("createScope", pb.ScopeInfo(scope=f"scope{next(_numbers)}"))
+    return pb.ScopesRequest()
+
+
+REQUESTS: Final[dict[str, Callable[[Client, int], Message]]] = {
+    "createStream": lambda _, items: config(new(), items),
+    "updateStream": lambda client, items: config(old_stream(client, items)[0], items),
+    "getStreamConfiguration": lambda client, items: old_stream(client, items)[0],
+    "truncateStream": truncation,
+    "getCurrentSegments": lambda client, items: old_stream(client, items)[0],
+    "getEpochSegments": lambda client, items: pb.GetEpochSegmentsRequest(
+        streamInfo=old_stream(client, items)[0], epoch=EPOCHS // 2
+    ),
+    "getSegments": lambda client, items: pb.GetSegmentsRequest(
+        streamInfo=old_stream(client, items)[0], timestamp=1 << 62
+    ),
+    "getSegmentsImmediatelyFollowing": split,
+    "getSegmentsImmediatlyFollowing": split,
+    "getSegmentsBetween": between,
+    "isStreamCutValid": lambda client, items: pb.StreamCut(
+        streamInfo=old_stream(client, items)[0], cut=cut(old_stream(client, items)[1][0])
+    ),
+    "scale": whole,
+    "createTransaction": lambda client, items: pb.CreateTxnRequest(
+        streamInfo=stream(client, items)[0], lease=60_000
+    ),
+    "listScopes": scopes,
+    "listStreamsInScope": lambda client, items: pb.StreamsInScopeRequest(
+        scope=scope(client, items)
+    ),
+    "listStreamsInScopeForTag": lambda client, items: pb.StreamsInScopeWithTagRequest(
+        scope=scope(client, items), tag="one"
+    ),
+    "getControllerServerList": lambda _client, _items: pb.ServerRequest(),
+}
+
+
+def test_every_call_with_a_list_is_tried_here() -> None:
+    assert set(CALLS) == set(SERVICE.methods_by_name)
+    assert set(REQUESTS) == set(WITH_LISTS)
+
+
+@pytest.mark.parametrize("name", WITH_LISTS)
+def test_a_call_about_twice_as_many_costs_twice_as_much_and_no_turn_is_long(
+    server: StoreProcess, client: Client, name: str
+) -> None:
+    def cost_s(items: int) -> float:
+        request: Any = REQUESTS[name](client, items)
+        with Costs(server) as costs:
+            client.ask(name, request)
+        return costs.spent_s
+
+    assert grows_with_items(cost_s, MOST)
+
+
+def test_a_stream_of_as_many_segments_as_may_be_ends_in_short_turns(
+    server: StoreProcess, client: Client
+) -> None:
+    of, _ = stream(client, MOST, EPOCHS)
+    for name in ("sealStream", "deleteStream"):
+        with Costs(server):
+            answer = client.ask(name, of)
+        assert answer.status == 0
