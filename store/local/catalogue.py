@@ -153,7 +153,7 @@ class Catalogue:
             self.dirty.discard(file)
             owner = self.segments.get(file.owner)
             if owner is not None:
-                owner.bulk_files.discard(file)
+                owner.forget_bulk(file)
 
     def file_failed(self, file: DataFile, error: StoreError) -> None:
         """Note that a write or sync of a file failed: its segment takes no more appends.

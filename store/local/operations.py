@@ -209,7 +209,7 @@ class SegmentOperations:
         self._catalogue.hide(merged)
         into.pending.merge(merged.pending)
         into.pending.set_attributes(values)
-        into.bulk_files |= merged.bulk_files
+        into.bulk_files = into.bulk_files | merged.bulk_files
         durable = self._is_durable(None)
         record = merge_record(into.number, merged.number, values, durable=durable)
         self._prepare(into, None)

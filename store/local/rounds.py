@@ -308,7 +308,7 @@ class Rounds:
                 if isinstance(change, AppendChange) and len(change.record) == APPEND_BYTES:
                     # The journal does not hold it, and a checkpoint that ended meanwhile may have
                     # taken it for synced.
-                    change.segment.bulk_files.add(change.file)
+                    change.segment.note_bulk(change.file)
         for file, mark in syncs.items():
             if file not in outcome.failed:
                 # The round's own syncs came after its late writes.

@@ -8,5 +8,5 @@ cdef class Segment:
     cdef public object abort_error, failure, key_length, name, round, inline_round, table, waiters
     cdef public Py_ssize_t aborts, inline_bytes, number
     cdef public bint blocked, corrupt, created, dead, gone, is_waking
-    cdef public set bulk_files
+    cdef public object bulk_files
     cdef public SegmentState committed, pending

@@ -3,8 +3,11 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import cython
 
 from store.api import ABSENT
 from store.errors import StoreError
@@ -32,10 +35,13 @@ class Place(NamedTuple):
 
 
 _base_of = attrgetter("base")
+_NO_FILES: Final[AbstractSet[DataFile]] = frozenset()
 _EVERY: Final = 1 << 63
 """Above every position."""
 
 
+@cython.no_gc
+@cython.cclass
 class SegmentState:
     """State of a segment at one moment; the committed and the issued one take the same steps."""
 
@@ -93,8 +99,14 @@ class SegmentState:
         self.length += source.length
 
 
+@cython.no_gc
+@cython.cclass
 class Segment:
-    """A segment of the running store. Only the loop's thread touches it."""
+    """A segment of the running store. Only the loop's thread touches it.
+
+    There may be a million. Compiled, they are of no interest to the garbage collector, which would
+    hold the loop up for long: nothing that a segment refers to refers to it for long.
+    """
 
     __slots__ = (
         "abort_error",
@@ -143,7 +155,7 @@ class Segment:
         self.inline_round: Round | None = None
         self.inline_bytes = 0
         # Files with data that is neither synced nor in the journal.
-        self.bulk_files: set[DataFile] = set()
+        self.bulk_files: AbstractSet[DataFile] = _NO_FILES
         # Reads that wait for bytes, if there were any; and whether more are to be woken soon.
         self.waiters: Waiters | None = None
         self.is_waking = False
@@ -172,6 +184,16 @@ class Segment:
         if self.table is not None:
             self.table.abort()
         self.block()
+
+    def note_bulk(self, file: DataFile) -> None:
+        """Note a file with data that is neither synced nor in the journal."""
+        if file not in self.bulk_files:
+            self.bulk_files = {*self.bulk_files, file}
+
+    def forget_bulk(self, file: DataFile) -> None:
+        """Note that a file is synced."""
+        if file in self.bulk_files:
+            self.bulk_files = (self.bulk_files - {file}) or _NO_FILES
 
     def wait(self, position: int, waiter: Waiter) -> None:
         """Keep a read that waits for a byte at a position."""

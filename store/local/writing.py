@@ -213,7 +213,7 @@ class Staging:
     ) -> bool:
         """Tell whether the journal gets the data itself; see to the sync of the file if not."""
         if durability is _OS:
-            segment.bulk_files.add(file)
+            segment.note_bulk(file)
             return False
         round_ = self.rounds.gathering
         if segment.inline_round is not round_:
@@ -228,7 +228,7 @@ class Staging:
         else:
             round_.sync_soon(() if inline else (file,))
             if not inline:
-                segment.bulk_files.add(file)
+                segment.note_bulk(file)
         return inline
 
     def _allocate(self, file: DataFile, end: int) -> None:

@@ -60,7 +60,7 @@ def test_a_file_is_clean_when_a_sync_covers_its_last_write() -> None:
     file = catalogue.new_file(segment)
     file.writes = 2
     catalogue.dirty.add(file)
-    segment.bulk_files.add(file)
+    segment.note_bulk(file)
     catalogue.file_synced(file, 1)
     assert (catalogue.dirty, segment.bulk_files) == ({file}, {file})
     catalogue.file_synced(file, 2)
