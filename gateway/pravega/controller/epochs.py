@@ -135,12 +135,14 @@ class History:
         Those are older than one of the cut's segments that has a key of theirs.
         """
         inside = Ranges(self.segments[each] for each in cut)
-        newest = _newest([each.epoch for each in inside.segments])
+        epochs = [each.epoch for each in inside.segments]
+        newest, last = _newest(epochs), max(epochs, default=0)
         found = set()
         for identity, segment in self.segments.items():
-            first, end = inside.places(segment)
-            if first < end and identity not in cut and newest(first, end) > segment.epoch:
-                found.add(identity)
+            if segment.epoch < last and identity not in cut:
+                first, end = inside.places(segment)
+                if first < end and newest(first, end) > segment.epoch:
+                    found.add(identity)
         return found
 
     def followed_by(self, epoch: Epoch) -> "History":

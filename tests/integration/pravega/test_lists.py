@@ -19,7 +19,7 @@ from store.wire import table_messages as t
 from store.wire.commands import COMMANDS, Sender
 from store.wire.layout import Message, layout_of
 from store.wire.wire_types import Items, TableEntry, TableKey
-from tests.integration.pravega.costs import Costs, grows_with_items
+from tests.integration.pravega.costs import Costs, check_growth
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 
@@ -122,14 +122,14 @@ def test_a_list_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
 ) -> None:
     (most,) = lists_of(message).values()
 
-    def cost_s(items: int) -> float:
+    def cost(items: int) -> Costs:
         request = REQUESTS[message](client, items)
-        with Costs(server) as costs:
+        with Costs(server, is_judged=False) as costs:
             client.send(request)
             assert not isinstance(client.receive(), e.ErrorMessage)
-        return costs.spent_s
+        return costs
 
-    assert grows_with_items(cost_s, most)
+    check_growth(cost, most)
 
 
 @pytest.mark.parametrize("message", WITH_LISTS, ids=lambda message: message.__name__)

@@ -1,6 +1,6 @@
 """The things that answers are made from, and parts that several answers have."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,16 +35,19 @@ def info(scope: str, stream: str) -> pb.StreamInfo:
     return pb.StreamInfo(scope=scope, stream=stream)
 
 
-def segment_id(of: pb.StreamInfo, identity: int) -> pb.SegmentId:
-    """Return a segment's number as answers have it."""
-    return pb.SegmentId(streamInfo=info(of.scope, of.stream), segmentId=identity)
+def segment_ids(of: pb.StreamInfo, identities: Iterable[int]) -> Iterator[pb.SegmentId]:
+    """Yield segments' numbers as answers have them."""
+    named = info(of.scope, of.stream)
+    return (pb.SegmentId(streamInfo=named, segmentId=each) for each in identities)
 
 
 def ranges(of: pb.StreamInfo, segments: Iterable[Segment]) -> list[pb.SegmentRange]:
     """Return segments with their keys as answers have them."""
+    found = sorted(segments)
+    ids = segment_ids(of, (each.identity for each in found))
     return [
-        pb.SegmentRange(segmentId=segment_id(of, each.identity), minKey=each.low, maxKey=each.high)
-        for each in sorted(segments)
+        pb.SegmentRange(segmentId=identity, minKey=each.low, maxKey=each.high)
+        for identity, each in zip(ids, found, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from gateway.pravega.controller.errors import (
 )
 from gateway.pravega.controller.model import State
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rpc.desk import Desk, ranges, segment_id
+from gateway.pravega.controller.rpc.desk import Desk, ranges, segment_ids
 
 
 async def get_current_segments(desk: Desk, request: pb.StreamInfo) -> pb.SegmentRanges:
@@ -38,8 +38,8 @@ async def get_segments(desk: Desk, request: pb.GetSegmentsRequest) -> pb.Segment
     found = history.at_time(stream, request.timestamp)
     return pb.SegmentsAtTime(
         segments=[
-            pb.SegmentsAtTime.SegmentLocation(segmentId=segment_id(of, identity), offset=offset)
-            for identity, offset in sorted(found.items())
+            pb.SegmentsAtTime.SegmentLocation(segmentId=identity, offset=found[identity.segmentId])
+            for identity in segment_ids(of, sorted(found))
         ],
         delegationToken=_token(desk, of),
     )
@@ -55,9 +55,10 @@ async def get_successors(desk: Desk, request: pb.SegmentId) -> pb.SuccessorRespo
         each.identity != request.segmentId for each in before
     ):
         raise InvalidRequest(f"{of.scope}/{of.stream} has no segment {request.segmentId}")
+    found = stream.history.successors(request.segmentId, before)
     entries = [
-        pb.SuccessorResponse.SegmentEntry(segment=ranges(of, [segment])[0], value=predecessors)
-        for segment, predecessors in stream.history.successors(request.segmentId, before).items()
+        pb.SuccessorResponse.SegmentEntry(segment=segment, value=predecessors)
+        for segment, predecessors in zip(ranges(of, found), found.values(), strict=True)
     ]
     return pb.SuccessorResponse(segments=entries, delegationToken=_token(desk, of))
 
@@ -71,7 +72,7 @@ async def get_segments_between(desk: Desk, request: pb.StreamCutRange) -> pb.Str
         if cut and not history.is_cut(stream.history, cut):
             raise InvalidRequest(f"no cut of {of.scope}/{of.stream}, of {len(cut)} segments")
     return pb.StreamCutRangeResponse(
-        segments=[segment_id(of, each) for each in history.between(stream, start, end)],
+        segments=segment_ids(of, history.between(stream, start, end)),
         delegationToken=_token(desk, of),
     )
 
