@@ -40,6 +40,9 @@ NOT_EXISTS: Final = -1
 APPEND_BYTES_MAX: Final = 17 * 1024 * 1024
 """Largest append. (Pravega's own readers take events of 8 MiB at most.)"""
 
+NAME_BYTES_MAX: Final = 1024
+"""Longest name of a segment."""
+
 KEY_BYTES_MAX: Final = 8 * 1024
 ENTRY_BYTES_MAX: Final = 1024 * 1024
 """Key and value of a table entry together."""
@@ -283,7 +286,9 @@ class Operations(Protocol):
         durability: Durability | None = None,
         attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes.
+        """Create an empty segment. SegmentExists if the name is taken.
+
+        InvalidArgument for a name of 0 or above NAME_BYTES_MAX bytes.
 
         The segment has `attributes` from the beginning, also after a crash. AttributeMismatch if
         one expects a value: there is none before (ABSENT).

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from store.api import (
     ABSENT,
+    NAME_BYTES_MAX,
     AttributeUpdate,
     Cancel,
     Done,
@@ -48,8 +49,6 @@ from store.local.records import (
 )
 from store.local.segment import Segment
 from store.local.writing import LocalWriter, Staging, blocked_error, corrupt_error
-
-NAME_BYTES_MAX: Final = 65_535
 
 _INT64_MAX: Final = 2**63 - 1
 

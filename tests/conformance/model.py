@@ -47,7 +47,7 @@ from store.errors import (
     WriterFenced,
 )
 
-NAME_BYTES_MAX: Final = 65_535
+NAME_BYTES_MAX: Final = 1_024
 
 Versioned = tuple[bytes, int]
 """The value of a key and its version."""

@@ -32,8 +32,8 @@ ODD_NAMES = [
     "nul\0inside",
     "blank ",
     "größe €",
-    "\U0001f9c0" * 16_383,
-    "n" * 65_535,
+    "\U0001f9c0" * 256,
+    "n" * 1_024,
 ]
 
 
@@ -79,9 +79,9 @@ def test_a_name_is_free_text(rig: Rig, name: str) -> None:
     rig.refused(NoSuchSegment, rig.store.info, name)
 
 
-@promise("SegmentStore.create_segment")
-@pytest.mark.parametrize("name", ["", "n" * 65_536, "€" * 21_846], ids=["0", "65536", "65538"])
-def test_a_name_has_1_to_65535_bytes(rig: Rig, name: str) -> None:
+@promise("SegmentStore.create_segment", InvalidArgument)
+@pytest.mark.parametrize("name", ["", "n" * 1_025, "€" * 342], ids=["0", "1025", "1026"])
+def test_a_name_has_1_to_1024_bytes(rig: Rig, name: str) -> None:
     rig.refused(InvalidArgument, rig.store.create_segment, name)
     rig.refused(InvalidArgument, rig.store.create_table, name)
 

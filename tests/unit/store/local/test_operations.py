@@ -27,11 +27,11 @@ def rig() -> Opened:
     return opened(Disk())
 
 
-def test_names_are_1_to_65535_bytes_of_text(rig: Opened) -> None:
+def test_names_are_1_to_1024_bytes_of_text(rig: Opened) -> None:
     rig.refused(InvalidArgument, rig.store.create_segment, "")
-    rig.refused(InvalidArgument, rig.store.create_segment, "ü" * 32_768)
+    rig.refused(InvalidArgument, rig.store.create_segment, "ü" * 512 + "x")
     rig.refused(InvalidArgument, rig.store.create_segment, "\udc80")
-    rig.create("ü" * 32_767 + "x", b"x")
+    rig.create("ü" * 512, b"x")
     rig.create("x")
     rig.close()
 
