@@ -339,6 +339,15 @@ class Operations(Protocol):
         """List the names of segments and tables that begin with `prefix`, sorted."""
         ...
 
+    def count_segments(self, name: str, *, done: Done[int]) -> None:
+        """Count the segments and tables of the group of a name, whether one has it or not.
+
+        Names that are the same up to the second slash are a group; without a second slash, up to
+        the first one, and without one, all of them. All that was called before counts, and nothing
+        is gone through.
+        """
+        ...
+
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         """Start a session. Works on a sealed segment (the append then fails). NoSuchSegment."""
         ...

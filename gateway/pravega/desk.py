@@ -11,6 +11,7 @@ from gateway.pravega.guard import EXPIRED
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
+from gateway.pravega.transients import OwnTransients
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
 from store.api import Done, Operations
@@ -35,6 +36,7 @@ class Desk:
         host: Store and clock behind all connections.
         set_ups: The writers that the connection has set up, by their ids' bytes.
         reads: Its reads.
+        transients: The segments that go with it.
         is_over: Whether the connection has ended.
         is_held: Whether the next frame waits until `release`.
         is_trusted: Whether the client is known: by a token, or because none are asked for.
@@ -51,7 +53,8 @@ class Desk:
         self.token_expires_ms: int | None = None
         self._ports = ports
         self.reads = Reads(self, ports)
-        self._at_end: dict[object, Callable[[], object]] = {}
+        self.transients = OwnTransients(host.transients)
+        self._forgo: dict[bytes, Callable[[], object]] = {}
 
     @property
     def store(self) -> Operations:
@@ -146,8 +149,7 @@ class Desk:
 
         Appends bring no token: the connection ends when that of a writer's set-up expires.
         """
-        key = ("token", writer_id)
-        forgo = self._at_end.pop(key, None)
+        forgo = self._forgo.pop(writer_id, None)
         if forgo is not None:
             forgo()
         if session is None:
@@ -157,7 +159,7 @@ class Desk:
         if session.expires_ms is not None:
             delay_ms = max(session.expires_ms - self.host.clock_ms(), 0)
             close = partial(self.close, "the token of a writer has expired")
-            self.at_end(key, self._ports.later(delay_ms, close))
+            self._forgo[writer_id] = self._ports.later(delay_ms, close)
 
     def hold(self) -> None:
         """Let the next frame wait until `release`: it depends on the answer to this one."""
@@ -191,19 +193,12 @@ class Desk:
 
     # The end
 
-    def at_end(self, key: object, action: Callable[[], object]) -> None:
-        """Call `action` when the connection is over, unless the key is forgotten before."""
-        self._at_end[key] = action
-
-    def forget(self, key: object) -> bool:
-        """Take back what `at_end` was told under a key; False if it was told nothing."""
-        return self._at_end.pop(key, None) is not None
-
     def over(self) -> None:
         """Note that the connection is over; do what is to be done then."""
         self.is_over = True
         self.reads.stop()
         self.set_ups.clear()
-        actions, self._at_end = self._at_end, {}
-        for action in actions.values():
-            action()
+        self.transients.over()
+        timers, self._forgo = self._forgo, {}
+        for forgo in timers.values():
+            forgo()

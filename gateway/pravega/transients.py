@@ -6,16 +6,28 @@ Their names are kept in a table of the store: a server that is killed deletes no
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from gateway.pravega.room import WITH_PARTS_MAX, if_room
 from store.api import Operations, TableEntry, TablePage
-from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
+from store.errors import (
+    InvalidArgument,
+    NoSuchSegment,
+    SegmentExists,
+    StoreClosed,
+    StoreError,
+)
 
 log = logging.getLogger(__name__)
 
 TABLE: Final = "hutch/_transients_kvtable/0.#epoch.0"
+TRANSIENTS_MAX: Final = 100
+"""Transient segments of one connection."""
 _PAGE: Final = 100
+_AT_ONCE: Final = 10
+"""Segments that are deleted at a time; others have their turn then."""
 
 Done = Callable[[str | StoreError], None]
 
@@ -26,6 +38,8 @@ class Transients:
     def __init__(self, store: Operations) -> None:
         self._store = store
         self._of_this_run: set[str] = set()
+        self._going: deque[str] = deque()
+        self._under_way = 0
 
     def begin(self) -> None:
         """Make the table, and delete what is left of the last run."""
@@ -43,10 +57,9 @@ class Transients:
             if isinstance(outcome, StoreError):
                 log.error("transient segments cannot be listed error=%s", outcome)
                 return
-            for entry in outcome.entries:
-                name = entry.value.decode("utf-8", "surrogatepass")
-                if name not in self._of_this_run:  # a client may be there already
-                    self.delete(name)
+            names = (entry.value.decode("utf-8", "surrogatepass") for entry in outcome.entries)
+            # A client may be there already.
+            self.delete(name for name in names if name not in self._of_this_run)
             if outcome.continuation is not None:
                 self._delete_left(outcome.continuation)
 
@@ -66,26 +79,43 @@ class Transients:
 
         def noted(outcome: Sequence[int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
-                self._of_this_run.discard(name)
-                done(outcome)
+                refuse(outcome)
             else:
-                self._store.create_segment(name, done=created)
+                if_room(self._store, name, make, refuse, most=WITH_PARTS_MAX)
+
+        def make() -> None:
+            self._store.create_segment(name, done=created)
 
         def created(outcome: StoreError | None) -> None:
-            if outcome is not None:
-                self.forget(name)
-            done(name if outcome is None else outcome)
+            if outcome is None:
+                done(name)
+            else:
+                refuse(outcome)
+
+        def refuse(error: StoreError) -> None:
+            self.forget(name)
+            done(error)
 
         self._store.update_table(TABLE, [TableEntry(_key(name), _value(name))], done=noted)
 
-    def delete(self, name: str) -> None:
-        """Delete one, if it is still there."""
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete those that are still there."""
+        self._going.extend(names)
+        self._go_on()
 
+    def _go_on(self) -> None:
+        while self._going and self._under_way < _AT_ONCE:
+            self._under_way += 1
+            self._delete(self._going.popleft())
+
+    def _delete(self, name: str) -> None:
         def deleted(outcome: StoreError | None) -> None:
             if outcome is None or isinstance(outcome, NoSuchSegment):
                 self.forget(name)
             elif not isinstance(outcome, StoreClosed):  # the next start deletes it
                 log.error("transient segment %s is not deleted error=%s", name, outcome)
+            self._under_way -= 1
+            self._go_on()
 
         self._store.delete_segment(name, done=deleted)
 
@@ -98,6 +128,47 @@ class Transients:
                 log.error("transient segment %s is not forgotten error=%s", name, outcome)
 
         self._store.remove_keys(TABLE, [TableEntry(_key(name), b"")], done=done)
+
+
+class OwnTransients:
+    """The transient segments of one connection."""
+
+    def __init__(self, transients: Transients) -> None:
+        self._transients = transients
+        self._names: set[str] = set()
+        self._coming = 0
+        self._is_over = False
+
+    def create(self, parent: str, writer_id: uuid.UUID, *, done: Done) -> None:
+        """Create one, as `Transients.create`, unless there are too many: InvalidArgument."""
+        count = len(self._names) + self._coming
+        if count >= TRANSIENTS_MAX:
+            text = f"the connection has {count} transient segments, and may have no more"
+            done(InvalidArgument(text))
+            return
+
+        def created(outcome: str | StoreError) -> None:
+            self._coming -= 1
+            if isinstance(outcome, str):
+                self._names.add(outcome)
+                if self._is_over:
+                    self.over()
+            done(outcome)
+
+        self._coming += 1
+        self._transients.create(parent, writer_id, done=created)
+
+    def forget(self, name: str) -> None:
+        """Forget one that is merged or deleted, if it is one of them."""
+        if name in self._names:
+            self._names.remove(name)
+            self._transients.forget(name)
+
+    def over(self) -> None:
+        """Delete them: the connection has ended."""
+        self._is_over = True
+        names, self._names = self._names, set()
+        self._transients.delete(names)
 
 
 def _key(name: str) -> bytes:

@@ -30,6 +30,8 @@ class Catalogue:
         self.names: dict[str, Segment] = {}
         self.committed_names: dict[str, Segment] = {}
         self.segments: dict[int, Segment] = {}
+        # How many of `names` are in each group; groups without any are not in it.
+        self.counts: dict[str, int] = {}
         self.next_segment = 1
         self.next_file = 1
         # Since the last checkpoint was begun.
@@ -53,7 +55,7 @@ class Catalogue:
         segment = Segment(self.next_segment, name, key_length)
         self.next_segment += 1
         self.segments[segment.number] = segment
-        self.names[name] = segment
+        self._set_name(name, segment)
         return segment
 
     def restore(self, segment: Segment) -> None:
@@ -64,9 +66,28 @@ class Catalogue:
         segment.pending = segment.committed.copy()
         segment.block()
         self.segments[segment.number] = segment
-        self.names[segment.name] = segment
+        self._set_name(segment.name, segment)
         self.committed_names[segment.name] = segment
         self.changed.add(segment)
+
+    def count_beside(self, name: str) -> int:
+        """Return how many segments of the issued view are in the group of a name."""
+        return self.counts.get(_group_of(name), 0)
+
+    def _set_name(self, name: str, segment: Segment | None) -> None:
+        """Give a name of the issued view to a segment, or to none."""
+        change = (segment is not None) - (name in self.names)
+        if segment is None:
+            self.names.pop(name, None)
+        else:
+            self.names[name] = segment
+        if change:
+            group = _group_of(name)
+            count = self.counts.get(group, 0) + change
+            if count:
+                self.counts[group] = count
+            else:
+                del self.counts[group]
 
     def new_file(self, owner: Segment) -> DataFile:
         """Give the next data file a number; it is made when it is written."""
@@ -92,7 +113,7 @@ class Catalogue:
         """Take a segment out of the issued view."""
         segment.gone = True
         segment.blocked = True
-        del self.names[segment.name]
+        self._set_name(segment.name, None)
 
     def commit_creation(self, segment: Segment) -> None:
         """Make a creation part of the committed view."""
@@ -133,11 +154,7 @@ class Catalogue:
     def reset_names(self, names: Iterable[str]) -> None:
         """Roll the issued view of some names back to the committed one."""
         for name in names:
-            segment = self.committed_names.get(name)
-            if segment is None:
-                self.names.pop(name, None)
-            else:
-                self.names[name] = segment
+            self._set_name(name, self.committed_names.get(name))
 
     def forget_creation(self, segment: Segment) -> None:
         """Take back the creation of a segment."""
@@ -168,6 +185,13 @@ class Catalogue:
             log.error("segment failed segment=%s error=%s", owner.name, error)
             owner.failure = failure_of(error)
             owner.block()
+
+
+def _group_of(name: str) -> str:
+    """Return a name up to its second slash, or as far as it has slashes."""
+    first = name.find("/") + 1
+    second = name.find("/", first) + 1 if first else 0
+    return name[: second or first]
 
 
 def _at_once(call: Callable[..., object], *arguments: object) -> None:

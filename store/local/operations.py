@@ -130,8 +130,7 @@ class SegmentOperations:
             self._rounds.add(change, segment)
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
-        segment = self.find(name, done)
-        if segment is not None:
+        if (segment := self.find(name, done)) is not None:
             self.delete_found(segment, done)
 
     def delete_found(self, segment: Segment, done: Done[None]) -> None:
@@ -217,13 +216,15 @@ class SegmentOperations:
         into.round = merged.round
 
     def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
-        segment = self.find(name, done)
-        if segment is not None:
+        if (segment := self.find(name, done)) is not None:
             self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
     def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
         names = self._catalogue.committed_names
         self._rounds.after_all(lambda: done(self._rounds.closed or _beginning_with(prefix, names)))
+
+    def count_segments(self, name: str, *, done: Done[int]) -> None:
+        self._call_soon(lambda: done(self._rounds.closed or self._catalogue.count_beside(name)))
 
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         segment = self.find(name, done)
@@ -263,8 +264,7 @@ class SegmentOperations:
         return pending.cancel
 
     def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
-        segment = self.find(name, done)
-        if segment is not None:
+        if (segment := self.find(name, done)) is not None:
             state, key = segment.committed, attribute.bytes
             self._rounds.after(
                 segment, lambda: done(self.alive(segment) or state.attributes.get(key, ABSENT))

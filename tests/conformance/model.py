@@ -197,6 +197,9 @@ class Model:
     def list_segments(self, prefix: str) -> list[str]:
         return sorted(name for name in self.segments if name.startswith(prefix))
 
+    def count_segments(self, name: str) -> int:
+        return sum(_group_of(each) == _group_of(name) for each in self.segments)
+
     def info(self, name: str) -> SegmentInfo:
         segment = self.segment(name)
         return SegmentInfo(
@@ -373,3 +376,7 @@ def _check_versions(table: ModelSegment, entries: Sequence[TableEntry]) -> None:
         _, version = table.entries.get(entry.key, (b"", NOT_EXISTS))
         if entry.version not in {ANY_VERSION, version}:
             raise KeyVersionMismatch("another version", entry.key, version)
+
+
+def _group_of(name: str) -> list[str]:
+    return name.split("/")[:-1][:2]

@@ -95,6 +95,9 @@ class ModelStore:
     def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
         self.call(done, self._model.info, name)
 
+    def count_segments(self, name: str, *, done: Done[int]) -> None:
+        self.call(done, self._model.count_segments, name)
+
     def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
         self.call(done, self._model.list_segments, prefix)
 

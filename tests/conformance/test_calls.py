@@ -21,6 +21,7 @@ def _one_of_each(rig: Rig, store: SegmentStore) -> list[Pending]:
         rig.start(session.append, b"x", 1),
         rig.start(store.info, "a"),
         rig.start(store.list_segments, "a"),
+        rig.start(store.count_segments, "none/"),
         rig.start(store.open_writer, "a", WRITER),
         rig.start(store.open_reader, "a"),
         rig.start(store.read, "a", 0, 10),

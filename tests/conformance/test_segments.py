@@ -133,6 +133,25 @@ def test_names_are_listed_by_what_they_begin_with_after_what_was_issued_before(r
     assert rig.do(rig.store.list_segments, "") == ["a/b/2", "a/b/3", "a/b/t", "a/bc", "b/b/1"]
 
 
+@promise("SegmentStore.count_segments")
+def test_names_that_are_the_same_up_to_the_second_slash_are_counted(rig: Rig) -> None:
+    names = ("a/b/2", "a/b/1", "a/b/deep/3", "a/bc", "b/b/1", "x", "a/b/merged")
+    for name in names:
+        rig.create(name)
+    rig.do(rig.store.create_table, "a/b/t")
+    rig.refused(SegmentExists, rig.store.create_segment, "a/b/2")
+    rig.do(rig.store.merge_segments, "a/b/2", "a/b/merged")
+    deleted = rig.start(rig.store.delete_segment, "a/b/1")
+    created = rig.start(rig.store.create_segment, "a/b/4")
+    counted = rig.start(rig.store.count_segments, "a/b/none")
+    rig.wait(deleted, created, counted)
+    for _ in range(2):
+        asked = ("a/b/", "a/x", "y", "b/b/z", "c/c/c")
+        counts = [rig.do(rig.store.count_segments, name) for name in asked]
+        assert [counted.value, *counts] == [4, 4, 1, 1, 1, 0]
+        rig.reopen()
+
+
 @promise("SegmentStore.delete_segment")
 def test_a_deleted_name_is_free_at_once(rig: Rig) -> None:
     session = rig.writer(rig.create("a", b"old" * 100), WRITER)

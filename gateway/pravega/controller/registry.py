@@ -1,5 +1,7 @@
 """Everything that the controller knows, in memory and in its table."""
 
+from collections.abc import Iterator
+
 from gateway.pravega.controller.ended import EndedStreams
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import next_number
@@ -62,6 +64,14 @@ class Registry:
     def transactions_of(self, stream: Stream) -> list[Transaction]:
         """Return the transactions of a stream, oldest first."""
         return list(self.transactions.get((stream.scope, stream.name), {}).values())
+
+    def epochs_in_use(self, stream: Stream) -> Iterator[int]:
+        """Yield the epochs that transactions which are not over need."""
+        for each in self.transactions_of(stream):
+            if not each.state.is_over:
+                yield each.epoch
+                if each.back_to is not None:
+                    yield each.back_to
 
     # Changed
 

@@ -24,9 +24,13 @@ from gateway.pravega.controller.model import Policy, State, Stream
 from gateway.pravega.controller.names import is_name, is_scope_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
+from gateway.pravega.room import SEGMENTS_MAX, WITH_PARTS_MAX
 
-SEGMENTS_MAX: Final = 5_000
-"""Segments of all epochs of a stream: its record has to fit into a row."""
+OPEN_MAX: Final = 1_000
+"""Segments of a stream that are written at one time."""
+KNOWN_MAX: Final = 10_000
+"""Segments of a stream that are remembered, those of which nothing is left among them. Its record
+has to fit into a row, also where a commit has opened OPEN_MAX twice."""
 
 
 class Streams:
@@ -67,8 +71,9 @@ class Streams:
         if name in self._registry.streams(scope):
             await self.settled(scope, name)
             raise StreamExists(f"the stream exists: {scope}/{name}")
-        if not 1 <= policy.segments <= SEGMENTS_MAX:
-            raise InvalidRequest(f"{policy.segments} segments: 1 … {SEGMENTS_MAX} are possible")
+        if not 1 <= policy.segments <= OPEN_MAX:
+            raise InvalidRequest(f"{policy.segments} segments: 1 … {OPEN_MAX} are possible")
+        await self.check_room(scope, name, policy.segments)
         first = self._registry.ended.first_number(scope, name)
         epoch = history.evenly(policy.segments, first, self._clock_ms())
         stream = Stream(
@@ -120,22 +125,63 @@ class Streams:
         """End some segments and go on with others of the same keys.
 
         Returns the new epoch; None if the ranges do not fit.
-        Raises NoSuchStream, StreamIsSealed.
+        Raises NoSuchStream, StreamIsSealed, InvalidRequest: there would be too many segments.
         """
         stream = await self._open(scope, name)
-        coming = history.scaled(stream.history, closed, ranges, self._clock_ms())
-        if coming is None or len(stream.history.segments) + len(coming.made) > SEGMENTS_MAX:
+        known = stream.history
+        coming = history.scaled(known, closed, ranges, self._clock_ms())
+        if coming is None:
             return None
-        await self._change(replace(stream, coming=coming, state=State.SCALING))
+        made = len(coming.made)
+        count = len(known.open) - len(coming.ended) + made
+        if count > OPEN_MAX:
+            raise InvalidRequest(f"{count} open segments of {scope}/{name}, above {OPEN_MAX}")
+        held = len(known.segments) - len(stream.given_up) + made
+        if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
+            known = self._shortened(stream, made)
+        if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
+            raise InvalidRequest(
+                f"{held} segments of {scope}/{name} would hold data, above {SEGMENTS_MAX}: "
+                "truncate it first"
+            )
+        await self.check_room(scope, name, made)
+        await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
         return coming
+
+    async def check_room(self, scope: str, name: str, count: int) -> None:
+        """Check that a stream may get so many segments more. Raises InvalidRequest."""
+        there = await self._segments.count(f"{scope}/{name}")
+        if there + count > WITH_PARTS_MAX:
+            text = f"{scope}/{name} has {there} segments, with those of transactions, and may have"
+            raise InvalidRequest(f"{text} {WITH_PARTS_MAX}: not {count} more")
+
+    def _shortened(self, stream: Stream, count: int) -> History:
+        """Return a history that has room for so many segments more, as far as it can be forgotten.
+
+        Epochs are forgotten from the oldest on, while nothing is left of what ended with them, and
+        no transaction is open that began in them.
+        """
+        known = stream.history
+        over = len(known.segments) + count - KNOWN_MAX
+        needed = min(self._registry.epochs_in_use(stream), default=known.last.number)
+        place = 0
+        for epoch in known.epochs[1:]:
+            if over <= 0 or epoch.number > needed or not stream.given_up.issuperset(epoch.ended):
+                break
+            over -= len(epoch.ended)
+            place += 1
+        return known.since(place) if place else known
 
     async def reshape(self, stream: Stream, shape: Iterable[Segment]) -> Stream:
         """Give a stream open segments with the keys of earlier ones; return it."""
         wanted = {(each.low, each.high) for each in shape}
         there = {(each.low, each.high): each.identity for each in stream.history.open}
         closed = [identity for keys, identity in there.items() if keys not in wanted]
-        if closed:
-            await self.scale(stream.scope, stream.name, closed, wanted - set(there))
+        keys = wanted - set(there)
+        coming = history.scaled(stream.history, closed, keys, self._clock_ms())
+        if coming is not None:
+            known = self._shortened(stream, len(coming.made))
+            await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
         return self._registry.stream(stream.scope, stream.name)
 
     # Changes that are under way

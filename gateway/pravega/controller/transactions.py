@@ -11,7 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.pravega.controller.epochs import Epoch, Segment
-from gateway.pravega.controller.errors import NoSuchTransaction, StreamIsSealed
+from gateway.pravega.controller.errors import (
+    InvalidRequest,
+    NoSuchTransaction,
+    StreamIsSealed,
+)
 from gateway.pravega.controller.model import (
     State,
     Stream,
@@ -21,7 +25,7 @@ from gateway.pravega.controller.model import (
 from gateway.pravega.controller.names import transaction_segment_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.pravega.controller.streams import Streams
+from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX, Streams
 
 OVER_KEPT: Final = 1_000
 """Transactions of a stream that are over and still known."""
@@ -57,6 +61,7 @@ class Transactions:
         stream = await self._streams.settled(scope, name)
         if stream.state is State.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
+        await self._streams.check_room(scope, name, len(stream.history.open))
         transaction = Transaction(
             scope=scope,
             stream=name,
@@ -87,9 +92,21 @@ class Transactions:
     async def _end(self, scope: str, name: str, identity: int, state: TransactionState) -> bool:
         transaction = self.find(scope, name, identity)
         if transaction.state is TransactionState.OPEN:
+            if state is TransactionState.COMMITTING:
+                self._check_room(self._registry.stream(scope, name), transaction)
             transaction = await self._registry.save_transaction(replace(transaction, state=state))
         await self.finish(transaction)
         return transaction.state in {state, TransactionState(state + 1)}
+
+    def _check_room(self, stream: Stream, transaction: Transaction) -> None:
+        """Check that a stream can get the segments that a commit opens. Raises InvalidRequest."""
+        shape = {(each.low, each.high) for each in stream.history.at(transaction.epoch)}
+        there = {(each.low, each.high) for each in stream.history.open}
+        count = len(shape ^ there)
+        if count and len(stream.history.segments) + count > KNOWN_MAX + 2 * OPEN_MAX:
+            place = f"{stream.scope}/{stream.name}"
+            text = f"a commit to what was scaled would open {count} more segments of {place}"
+            raise InvalidRequest(f"{text}, which has too many: truncate and scale it first")
 
     async def abort_all(self, scope: str, name: str) -> None:
         """End the transactions of a stream, for its sealing; commits under way are finished."""

@@ -7,6 +7,7 @@ there: a block is stored once, and an appender that was overtaken stores nothing
 from uuid import UUID
 
 from gateway.pravega.early.desk import EarlyDesk
+from gateway.pravega.room import if_room
 from store.api import Appended, Writer
 from store.errors import NoSuchSegment, SegmentExists, StoreError
 from store.wire import early_messages as m
@@ -48,13 +49,16 @@ class Appenders:
             self._open(request, may_make=self._desk.host.settings.makes_segments)
 
     def _open(self, request: m.SetupAppend, *, may_make: bool) -> None:
-        desk = self._desk
+        desk, store = self._desk, self._desk.host.store
+
+        def make() -> None:
+            store.create_segment(request.segment, done=made)
 
         def opened(outcome: Writer | StoreError) -> None:
             if desk.is_over:
                 return
             if isinstance(outcome, NoSuchSegment) and may_make:
-                desk.host.store.create_segment(request.segment, done=made)
+                if_room(store, request.segment, make, desk.close)
             elif isinstance(outcome, StoreError):
                 desk.close(outcome)
             else:
@@ -69,7 +73,7 @@ class Appenders:
             else:
                 desk.close(outcome)
 
-        desk.host.store.open_writer(request.segment, request.connection_id, done=opened)
+        store.open_writer(request.segment, request.connection_id, done=opened)
 
     # Blocks
 

@@ -57,7 +57,7 @@ async def _answer(desk: Desk, request: m.MergeSegments) -> Message:
         except NoSuchSegment:
             return await _reply_to_repeated(store, request)
         return m.SegmentAttributeUpdated(request.request_id, success=False)
-    _forget(desk, source)
+    desk.transients.forget(source)
     return _reply(request, length)
 
 
@@ -123,12 +123,6 @@ def _reply(request: m.MergeSegments, length: int) -> Message:
     return m.SegmentsMerged(request.request_id, request.target, request.source, length)
 
 
-def _forget(desk: Desk, source: str) -> None:
-    """Forget a source that is merged, if it was to go with this connection."""
-    if desk.forget(source):
-        desk.host.transients.forget(source)
-
-
 def merge_in_batch(desk: Desk, request: m.MergeSegmentsBatch) -> None:
     """Append segments to another one, in order, each by itself; those that are gone count too."""
     store, target = desk.store, request.target
@@ -140,7 +134,7 @@ def merge_in_batch(desk: Desk, request: m.MergeSegmentsBatch) -> None:
                 length = await _merge(store, target, source, [])
             except NoSuchSegment:
                 length = (await _info(store, target)).length
-            _forget(desk, source)
+            desk.transients.forget(source)
             found.append(m.MergedSource(source, length))
         return m.SegmentsBatchMerged(request.request_id, target, tuple(found))
 

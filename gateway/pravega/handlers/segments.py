@@ -1,11 +1,9 @@
 """Requests about segments: their life, and facts of them."""
 
-from functools import partial
-
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.desk import Desk
+from gateway.pravega.room import if_room
 from store.api import AttributeUpdate, SegmentInfo
-from store.errors import StoreError
 from store.wire import messages as m
 
 
@@ -22,24 +20,23 @@ def create_segment(desk: Desk, request: m.CreateSegment) -> None:
         ROLLOVER_SIZE: request.rollover_size,
     }
     attributes = [AttributeUpdate(name, value) for name, value in values.items()]
-    done = desk.answering(request.request_id, request.segment, reply)
-    desk.store.create_segment(request.segment, done=done, attributes=attributes)
+    store, segment = desk.store, request.segment
+    done = desk.answering(request.request_id, segment, reply)
+
+    def create() -> None:
+        store.create_segment(segment, done=done, attributes=attributes)
+
+    if_room(store, segment, create, done)
 
 
 def create_transient_segment(desk: Desk, request: m.CreateTransientSegment) -> None:
     """Create a segment that goes with the connection."""
-    transients = desk.host.transients
 
-    def done(outcome: str | StoreError) -> None:
-        if isinstance(outcome, StoreError):
-            desk.refuse(request.request_id, request.parent, outcome)
-        elif desk.is_over:
-            transients.delete(outcome)
-        else:
-            desk.at_end(outcome, partial(transients.delete, outcome))
-            desk.reply(m.SegmentCreated(request.request_id, outcome))
+    def reply(name: str) -> m.SegmentCreated:
+        return m.SegmentCreated(request.request_id, name)
 
-    transients.create(request.parent, request.writer_id, done=done)
+    done = desk.answering(request.request_id, request.parent, reply)
+    desk.transients.create(request.parent, request.writer_id, done=done)
 
 
 def update_segment_policy(desk: Desk, request: m.UpdateSegmentPolicy) -> None:
@@ -81,6 +78,7 @@ def delete_segment(desk: Desk, request: m.DeleteSegment) -> None:
 
     def reply(_result: object) -> m.SegmentDeleted:
         desk.host.boundaries.forget(request.segment)
+        desk.transients.forget(request.segment)
         return m.SegmentDeleted(request.request_id, request.segment)
 
     done = desk.answering(request.request_id, request.segment, reply)

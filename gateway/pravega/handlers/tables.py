@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
+from gateway.pravega.room import if_room
 from store.api import SegmentInfo, TableDelta, TableEntry, TablePage
 from store.errors import StoreError
 from store.wire import messages as m
@@ -30,8 +31,13 @@ def create_table(desk: Desk, request: t.CreateTableSegment) -> None:
     def reply(_: None) -> Message:
         return m.SegmentCreated(request.request_id, request.segment)
 
-    done = desk.answering(request.request_id, request.segment, reply)
-    desk.store.create_table(request.segment, key_length=request.key_length, done=done)
+    store, table = desk.store, request.segment
+    done = desk.answering(request.request_id, table, reply)
+
+    def create() -> None:
+        store.create_table(table, key_length=request.key_length, done=done)
+
+    if_room(store, table, create, done)
 
 
 def delete_table(desk: Desk, request: t.DeleteTableSegment) -> None:

@@ -10,6 +10,7 @@ from gateway.pravega.controller.errors import (
 from gateway.pravega.controller.model import State
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import Desk, ranges, segment_ids
+from gateway.pravega.controller.streams import OPEN_MAX
 
 
 async def get_current_segments(desk: Desk, request: pb.StreamInfo) -> pb.SegmentRanges:
@@ -97,6 +98,9 @@ async def is_stream_cut_valid(desk: Desk, request: pb.StreamCut) -> pb.StreamCut
 async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
     """End some segments and go on with others; all is done when the answer is sent."""
     of = request.streamInfo
+    count = max(len(request.newKeyRanges), len(request.sealedSegments))
+    if count > OPEN_MAX:
+        raise InvalidRequest(f"a scaling of {count} segments is above {OPEN_MAX}")
     keys = [(each.start, each.end) for each in request.newKeyRanges]
     try:
         async with desk.controller.hold(of.scope):

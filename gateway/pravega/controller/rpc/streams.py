@@ -1,7 +1,7 @@
 """Calls about streams as a whole."""
 
 from collections.abc import Coroutine
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from gateway.pending import Pending
 from gateway.pravega.controller.errors import (
@@ -16,6 +16,10 @@ from gateway.pravega.controller.errors import (
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import Desk, info
+
+TAGS_MAX: Final = 128
+TAG_LETTERS_MAX: Final = 256
+"""As with Pravega."""
 
 Change = Coroutine[Pending[Any], None, object]
 
@@ -46,7 +50,7 @@ async def update_stream(desk: Desk, request: pb.StreamConfig) -> pb.UpdateStream
 async def truncate_stream(desk: Desk, request: pb.StreamCut) -> pb.UpdateStreamStatus:
     """Give up what lies before a cut."""
     of = request.streamInfo
-    change = desk.controller.streams.truncate(of.scope, of.stream, dict(request.cut))
+    change = desk.controller.streams.truncate(of.scope, of.stream, request.cut)
     return await _updated(desk, of, change)
 
 
@@ -100,6 +104,9 @@ async def _updated(desk: Desk, of: pb.StreamInfo, change: Change) -> pb.UpdateSt
 
 
 def _policy(request: pb.StreamConfig) -> Policy:
+    tags = tuple(request.tags.tag) if len(request.tags.tag) <= TAGS_MAX else ()
+    if len(request.tags.tag) > TAGS_MAX or any(len(tag) > TAG_LETTERS_MAX for tag in tags):
+        raise InvalidRequest(f"a stream has {TAGS_MAX} tags of {TAG_LETTERS_MAX} letters at most")
     scaling, retention = request.scalingPolicy, request.retentionPolicy
     return Policy(
         scale_type=scaling.scaleType,
@@ -109,7 +116,7 @@ def _policy(request: pb.StreamConfig) -> Policy:
         retention_type=retention.retentionType,
         retention=retention.retentionParam,
         retention_max=retention.retentionMax,
-        tags=tuple(request.tags.tag),
+        tags=tags,
         aggregation_ms=request.timestampAggregationTimeout,
         rollover_bytes=request.rolloverSizeBytes,
     )

@@ -1,6 +1,6 @@
 """Segments that go with their connection."""
 
-from gateway.pravega.transients import TABLE, Transients
+from gateway.pravega.transients import TABLE, TRANSIENTS_MAX, Transients
 from store.api import Done, TablePage
 from store.errors import StoreError
 from store.wire import error_messages as e
@@ -77,3 +77,26 @@ def test_a_start_spares_the_segments_of_clients_that_are_there_already(
     wait_until(lambda: bool(made) and noted(server) == 1)
     client.ask(m.GetStreamSegmentInfo(1, str(made[0]), ""), m.StreamSegmentInfo)
     client.ask(m.GetStreamSegmentInfo(1, str(left[0]), ""), e.NoSuchSegment)
+
+
+def test_a_connection_has_no_more_than_may_be_and_they_go_with_it(
+    server: WireServer, client: WireClient
+) -> None:
+    client.create("s")
+    with server.client() as other:
+        request = m.CreateTransientSegment(1, WRITER, "s", "")
+        other.send(*[request] * (TRANSIENTS_MAX + 1))
+        answers = [other.receive() for _ in range(TRANSIENTS_MAX + 1)]
+        names = [each.segment for each in answers if isinstance(each, m.SegmentCreated)]
+        assert len(names) == TRANSIENTS_MAX
+        assert any(isinstance(each, e.ErrorMessage) for each in answers)
+        other.ask(request, e.ErrorMessage)
+        other.ask(m.DeleteSegment(1, names[0], ""), m.SegmentDeleted)
+        other.ask(m.MergeSegments(1, "s", names[1], ""), m.SegmentsMerged)
+        transient_of(other)
+        transient_of(other)
+        other.ask(request, e.ErrorMessage)
+        wait_until(lambda: noted(server) == TRANSIENTS_MAX)
+    wait_until(lambda: noted(server) == 0)
+    for name in names:
+        client.ask(m.GetStreamSegmentInfo(1, name, ""), e.NoSuchSegment)

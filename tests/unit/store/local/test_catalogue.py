@@ -89,3 +89,15 @@ def test_discarded_files_wait_to_be_removed_and_are_dirty_no_more() -> None:
     catalogue.dirty.add(file)
     catalogue.discard([file])
     assert (catalogue.dirty, catalogue.discarded, file.dead) == (set(), [file], True)
+
+
+def test_counts_follow_names_that_are_taken_back() -> None:
+    catalogue = Catalogue(100)
+    kept = committed(catalogue, "a/b/kept")
+    catalogue.add("a/b/new", None)
+    catalogue.hide(kept)
+    assert catalogue.counts == {"a/b/": 1}
+    catalogue.reset_names(["a/b/new", "a/b/kept", "a/b/never", "a/b/kept"])
+    assert (list(catalogue.names), catalogue.counts) == (["a/b/kept"], {"a/b/": 1})
+    catalogue.hide(kept)
+    assert (catalogue.names, catalogue.counts) == ({}, {})

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from gateway.pravega.room import SEGMENTS_MAX
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from store.wire import early_messages as m
@@ -191,6 +192,18 @@ def test_a_name_is_made_or_refused(server: EarlyServer, size: int) -> None:
             assert client.must(m.AppendSetup).segment == "x" * size
         else:
             assert client.is_ended()
+
+
+def test_one_segment_more_than_a_stream_may_have_closes(server: EarlyServer) -> None:
+    with server.client() as today_client, server.early_client() as client:
+        for first in range(0, SEGMENTS_MAX, 500):
+            names = [f"scope/stream/{number}" for number in range(first, first + 500)]
+            today_client.send(*(today.CreateSegment(1, name, 0, 0, "") for name in names))
+            assert [today_client.must(today.SegmentCreated).segment for _ in names] == names
+        client.send(m.SetupAppend(APPENDER, "scope/stream/0"))
+        client.must(m.AppendSetup)
+        client.send(m.SetupAppend(APPENDER, "scope/stream/more"))
+        assert client.is_ended()
 
 
 def test_more_appenders_than_the_setting_close(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from uuid import UUID
 
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from gateway.pravega.room import SEGMENTS_MAX
 from store.wire import error_messages as e
 from store.wire import messages as m
-from tests.pravega_client import WireClient
+from store.wire import table_messages as t
+from tests.pravega_client import WRITER, WireClient
 from tests.pravega_rig import WireServer
 
 
@@ -93,3 +95,26 @@ def test_requests_for_a_segment_that_is_not_there_say_so(client: WireClient) -> 
     ):
         refused = client.ask(request, e.NoSuchSegment)
         assert (refused.request_id, refused.segment) == (9, "s"), request
+
+
+def test_a_stream_has_no_more_segments_than_may_be_and_others_have_theirs(
+    client: WireClient,
+) -> None:
+    names = [f"scope/stream/{number}" for number in range(SEGMENTS_MAX)]
+    for first in range(0, SEGMENTS_MAX, 500):
+        some = names[first : first + 500]
+        client.send(*(m.CreateSegment(1, name, 0, 0, "") for name in some))
+        for name in some:
+            assert client.must(m.SegmentCreated).segment == name
+
+    refused = client.ask(m.CreateSegment(2, "scope/stream/more", 0, 0, ""), e.ErrorMessage)
+    assert (refused.request_id, refused.segment) == (2, "scope/stream/more")
+    assert "5000 segments of 'scope/stream'" in refused.message
+    client.ask(t.CreateTableSegment(3, "scope/stream/table", ""), e.ErrorMessage)
+    client.create("scope/other/more")
+    parts = m.CreateTransientSegment(4, WRITER, names[0], "")
+    client.ask(parts, m.SegmentCreated)
+    client.ask(m.DeleteSegment(5, names[0], ""), m.SegmentDeleted)
+    client.ask(m.DeleteSegment(5, names[1], ""), m.SegmentDeleted)
+    client.create("scope/stream/more")
+    client.ask(m.CreateSegment(6, "scope/stream/too many", 0, 0, ""), e.ErrorMessage)

@@ -1,0 +1,121 @@
+"""How many segments a stream may have: open ones, those that hold data, and those remembered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.awaiting import awaited
+from gateway.pravega.controller.epochs import Segment
+from gateway.pravega.controller.errors import InvalidRequest
+from gateway.pravega.controller.model import Policy, Stream
+from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX
+from gateway.pravega.room import SEGMENTS_MAX, WITH_PARTS_MAX
+from tests.controller_rig import World
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(tmp_path / "data")
+    await awaited((await world.open()).open())
+    await awaited(world.controller.streams.create_scope("scope"))
+    yield world
+    await world.close()
+
+
+def stream_of(world: World) -> Stream:
+    return world.controller.registry.stream("scope", "stream")
+
+
+async def make(world: World, segments: int) -> None:
+    await awaited(world.controller.streams.create("scope", "stream", Policy(segments=segments)))
+
+
+def parts(count: int) -> list[tuple[float, float]]:
+    return [(place / count, (place + 1) / count) for place in range(count)]
+
+
+async def scale(world: World, count: int) -> tuple[Segment, ...]:
+    """Replace all open segments by so many."""
+    ids = [each.identity for each in stream_of(world).history.open]
+    scaled = await awaited(world.controller.streams.scale("scope", "stream", ids, parts(count)))
+    assert scaled is not None
+    return scaled.made
+
+
+async def truncate(world: World) -> None:
+    """Give up all that ended."""
+    cut = {each.identity: 0 for each in stream_of(world).history.open}
+    await awaited(world.controller.streams.truncate("scope", "stream", cut))
+
+
+async def test_no_more_segments_are_open_than_may_be(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="1001 segments"):
+        await make(world, OPEN_MAX + 1)
+    await make(world, OPEN_MAX)
+    with pytest.raises(InvalidRequest, match="1001 open segments of scope/stream"):
+        await scale(world, OPEN_MAX + 1)
+    assert len(stream_of(world).history.open) == OPEN_MAX
+    assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
+
+
+async def test_no_more_segments_hold_data_than_may_be_until_some_are_given_up(
+    world: World,
+) -> None:
+    await make(world, OPEN_MAX)
+    for _ in range(SEGMENTS_MAX // OPEN_MAX - 1):
+        await scale(world, OPEN_MAX)
+    with pytest.raises(InvalidRequest, match="truncate it first"):
+        await scale(world, 1)
+    await truncate(world)
+    assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
+
+
+@pytest.mark.slow
+async def test_segments_that_were_given_up_are_forgotten_where_there_are_too_many(
+    world: World,
+) -> None:
+    await make(world, OPEN_MAX)
+    (first, *_) = new, *_ = stream_of(world).history.open
+    for _ in range(KNOWN_MAX // OPEN_MAX):
+        (new, *_) = await scale(world, OPEN_MAX)
+        await truncate(world)
+    history = stream_of(world).history
+
+    assert len(history.segments) == KNOWN_MAX
+    assert first.identity not in history.segments
+    assert new.identity in history.segments
+    await world.close()
+    await awaited((await world.open()).open())
+    assert stream_of(world).history == history
+
+
+async def test_an_epoch_that_a_transaction_writes_beside_is_not_forgotten(world: World) -> None:
+    await make(world, 2)
+    transactions = world.controller.transactions
+    transaction, _ = await awaited(transactions.create("scope", "stream", 1_000_000))
+    before = stream_of(world).history.open
+    for _ in range(KNOWN_MAX // OPEN_MAX - 1):
+        await scale(world, OPEN_MAX)
+        await truncate(world)
+    with pytest.raises(InvalidRequest, match="truncate it first"):
+        await scale(world, OPEN_MAX)
+    assert stream_of(world).history.at(transaction.epoch) == before
+
+    assert await awaited(transactions.commit("scope", "stream", transaction.identity))
+    assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
+
+
+async def test_transactions_have_no_more_segments_than_may_be(world: World) -> None:
+    await make(world, OPEN_MAX)
+    transactions = world.controller.transactions
+    some = [
+        (await awaited(transactions.create("scope", "stream", 1_000_000)))[0].identity
+        for _ in range(WITH_PARTS_MAX // OPEN_MAX - 1)
+    ]
+    with pytest.raises(InvalidRequest, match="has 10000 segments"):
+        await awaited(transactions.create("scope", "stream", 1_000_000))
+    assert await awaited(transactions.abort("scope", "stream", some[3]))
+    await awaited(transactions.create("scope", "stream", 1_000_000))
