@@ -43,6 +43,12 @@ APPEND_BYTES_MAX: Final = 17 * 1024 * 1024
 NAME_BYTES_MAX: Final = 1024
 """Longest name of a segment."""
 
+ATTRIBUTES_MAX: Final = 10_000
+"""Attributes of a segment that updates have made."""
+
+WRITERS_MAX: Final = 100_000
+"""Writers of a segment whose event numbers are known."""
+
 KEY_BYTES_MAX: Final = 8 * 1024
 ENTRY_BYTES_MAX: Final = 1024 * 1024
 """Key and value of a table entry together."""
@@ -384,6 +390,7 @@ class Operations(Protocol):
         """Change attributes, all or none: AttributeMismatch if one has not its expected value.
 
         Changing the attribute of a writer fences its sessions. SegmentSealed, NoSuchSegment.
+        InvalidArgument where the segment would have more than ATTRIBUTES_MAX that are no writers.
         """
         ...
 

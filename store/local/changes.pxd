@@ -19,7 +19,7 @@ cdef class AppendChange(Change):
     cdef public object done, extent, writer
     cdef public long long event_number, position, size
     cpdef tuple touches(self)
-    @cython.locals(segment=Segment, state=SegmentState)
+    @cython.locals(segment=Segment, state=SegmentState, forgotten="Py_ssize_t")
     cpdef apply(self, long long at_ms)
     @cython.locals(segment=Segment)
     cpdef report(self, error)

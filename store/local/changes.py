@@ -6,6 +6,7 @@ The caller that issues a change also changes the pending state, and puts the cha
 caller. If the change is dropped instead, only `report` is called, with the reason.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,6 +16,8 @@ from store.local.catalogue import Catalogue
 from store.local.data_file import DataFile
 from store.local.records import AttributeValues, attributes_record, create_record
 from store.local.segment import Extent, Segment
+
+log = logging.getLogger(__name__)
 
 Key = int | str
 """Object of a change: a segment by its number (the content), or a name (its owner)."""
@@ -98,7 +101,14 @@ class AppendChange(Change):
             state.extents.append(self.extent)
             self.catalogue.loose.discard(self.extent.file.number)
         if self.writer is not None:
-            state.attributes[self.writer] = self.event_number
+            forgotten = state.attributes.append(self.writer, self.event_number)
+            if forgotten:
+                log.warning(
+                    "the writers that have not written for longest are forgotten, what one of them"
+                    " sends again is stored again segment=%s writers=%d",
+                    segment.name,
+                    forgotten,
+                )
         state.length = self.position + self.size
         state.modified_at_ms = at_ms
         self.catalogue.changed.add(segment)
@@ -249,7 +259,7 @@ class AttributesChange(StateChange):
 
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
-        self.segment.committed.set_attributes(self.values)
+        self.segment.committed.attributes.update(self.values)
 
 
 def creation(
@@ -299,7 +309,7 @@ class MergeChange(StateChange):
         super().apply(at_ms)
         segment, source = self.segment, self.source
         segment.committed.merge(source.committed)
-        segment.committed.set_attributes(self.values)
+        segment.committed.attributes.update(self.values)
         for _, file in source.committed.extents:
             file.owner = segment.number
         self.catalogue.commit_removal(source, ())

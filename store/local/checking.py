@@ -247,6 +247,6 @@ def _shape_of(segment: Segment) -> SegmentShape:
         state.sealed,
         segment.corrupt or _lacks_entries(segment),
         state.modified_at_ms,
-        dict(state.attributes),
+        state.attributes.all(),
         [(path_of(file.number), base) for base, file in state.extents],
     )

@@ -13,8 +13,9 @@ Little-endian:
 
     segment    size u32 (all of it), flags u32 (1 sealed, 2 damaged), number u64,
                key_length i32 (-1: not a table), name size u32, start u64, length u64,
-               modified_at_ms u64, count of attributes u32, count of extents u32,
-               name, attributes (16 bytes, i64) ..., extents (base u64, file u64) ...
+               modified_at_ms u64, count of attributes u32, of writers u32, of extents u32,
+               name, attributes (16 bytes, i64) ..., writers alike, in the order of their last
+               appends ..., extents (base u64, file u64) ...
 """
 
 import struct
@@ -40,7 +41,7 @@ _CHECKSUM: Final = struct.Struct("<Q")
 _BODY_AT: Final = BEGINNING_BYTES + _CHECKSUM.size
 _HEAD: Final = struct.Struct("<QQQQQQIIQQI")
 _LOOSE: Final = struct.Struct("<Q")
-_SEGMENT: Final = struct.Struct("<IIQiIQQQII")
+_SEGMENT: Final = struct.Struct("<IIQiIQQQIII")
 _EXTENT: Final = struct.Struct("<QQ")
 
 _CLOSED: Final = 1
@@ -85,6 +86,7 @@ class SegmentImage(NamedTuple):
     length: int
     modified_at_ms: int
     attributes: dict[bytes, int]
+    writers: dict[bytes, int]
     extents: list[tuple[int, int]]
 
 
@@ -100,7 +102,8 @@ def image_of(segment: Segment) -> SegmentImage:
         state.start,
         state.length,
         state.modified_at_ms,
-        dict(state.attributes),
+        dict(state.attributes.named),
+        dict(state.attributes.writers),
         [(base, file.number) for base, file in state.extents],
     )
 
@@ -109,8 +112,9 @@ def bytes_of_segment(image: SegmentImage) -> bytes:
     """Encode one segment."""
     name = image.name.encode()
     attributes = [ATTRIBUTE.pack(*item) for item in image.attributes.items()]
+    writers = [ATTRIBUTE.pack(*item) for item in image.writers.items()]
     extents = [_EXTENT.pack(*extent) for extent in image.extents]
-    tail = b"".join((name, *attributes, *extents))
+    tail = b"".join((name, *attributes, *writers, *extents))
     head = _SEGMENT.pack(
         _SEGMENT.size + len(tail),
         (_SEALED if image.sealed else 0) | (_DAMAGED if image.corrupt else 0),
@@ -121,6 +125,7 @@ def bytes_of_segment(image: SegmentImage) -> bytes:
         image.length,
         image.modified_at_ms,
         len(attributes),
+        len(writers),
         len(extents),
     )
     return head + tail
@@ -226,11 +231,13 @@ def _image_at(data: bytes, at: int) -> tuple[SegmentImage, int]:
         length,
         modified_at_ms,
         attribute_count,
+        writer_count,
         extent_count,
     ) = _SEGMENT.unpack_from(data, at)
     name_at = at + _SEGMENT.size
     attributes_at = name_at + name_size
-    extents_at = attributes_at + attribute_count * ATTRIBUTE.size
+    writers_at = attributes_at + attribute_count * ATTRIBUTE.size
+    extents_at = writers_at + writer_count * ATTRIBUTE.size
     end = extents_at + extent_count * _EXTENT.size
     if end != at + size or end > len(data):
         raise _does_not_fit(at)
@@ -249,7 +256,8 @@ def _image_at(data: bytes, at: int) -> tuple[SegmentImage, int]:
         start,
         length,
         modified_at_ms,
-        dict(ATTRIBUTE.iter_unpack(data[attributes_at:extents_at])),
+        dict(ATTRIBUTE.iter_unpack(data[attributes_at:writers_at])),
+        dict(ATTRIBUTE.iter_unpack(data[writers_at:extents_at])),
         extents,
     )
     return image, size

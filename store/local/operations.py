@@ -4,13 +4,14 @@
 TableOperations (a table is a segment), LocalStore.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from store.api import (
     ABSENT,
+    ATTRIBUTES_MAX,
     NAME_BYTES_MAX,
     AttributeUpdate,
     Cancel,
@@ -30,6 +31,7 @@ from store.errors import (
     SegmentTruncated,
     StoreError,
 )
+from store.local.attributes import Attributes
 from store.local.changes import (
     AttributesChange,
     DeleteChange,
@@ -112,7 +114,9 @@ class SegmentOperations:
         attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
         """Create a segment, or a table if there is a key length."""
-        values = self._rounds.closed or _name_error(name) or _values_of(name, {}, attributes)
+        values = (
+            self._rounds.closed or _name_error(name) or _values_of(name, Attributes(), attributes)
+        )
         if isinstance(values, StoreError):
             self._rounds.after_all(partial(done, values), [name])
             return
@@ -122,7 +126,7 @@ class SegmentOperations:
             return
         segment = self._catalogue.add(name, key_length)
         segment.block()
-        segment.pending.set_attributes(values)
+        segment.pending.attributes.update(values)
         self._prepare(segment, durability)
         durable = self._is_durable(durability)
         for change in creation(self._catalogue, segment, values, done, durable=durable):
@@ -206,7 +210,7 @@ class SegmentOperations:
             return
         self._catalogue.hide(merged)
         into.pending.merge(merged.pending)
-        into.pending.set_attributes(values)
+        into.pending.attributes.update(values)
         into.bulk_files = into.bulk_files | merged.bulk_files
         durable = self._is_durable(None)
         record = merge_record(into.number, merged.number, values, durable=durable)
@@ -267,7 +271,7 @@ class SegmentOperations:
         if (segment := self.find(name, done)) is not None:
             state, key = segment.committed, attribute.bytes
             self._rounds.after(
-                segment, lambda: done(self.alive(segment) or state.attributes.get(key, ABSENT))
+                segment, lambda: done(self.alive(segment) or state.attributes.get(key))
             )
 
     def update_attributes(
@@ -280,7 +284,7 @@ class SegmentOperations:
         if isinstance(values, StoreError):
             self.refuse(segment, done, values)
             return
-        segment.pending.set_attributes(values)
+        segment.pending.attributes.update(values)
         record = attributes_record(segment.number, values, durable=self._is_durable(None))
         self._prepare(segment, None)
         self._rounds.add(AttributesChange(self._catalogue, segment, record, done, values), segment)
@@ -329,13 +333,13 @@ def _new_values(
 
 
 def _values_of(
-    name: str, current: Mapping[bytes, int], updates: Sequence[AttributeUpdate]
+    name: str, current: Attributes, updates: Sequence[AttributeUpdate]
 ) -> list[tuple[bytes, int]] | StoreError:
     """Check the conditions of updates of attributes; gives the values to set."""
     values: dict[bytes, int] = {}
     for update in updates:
         attribute = update.attribute.bytes
-        found = values.get(attribute, current.get(attribute, ABSENT))
+        found = values[attribute] if attribute in values else current.get(attribute)
         if update.expected is not None and update.expected != found:
             return AttributeMismatch(
                 f"attribute {update.attribute} of {name!r} is {found}, not {update.expected}"
@@ -343,6 +347,8 @@ def _values_of(
         if not ABSENT <= update.value <= _INT64_MAX:
             return InvalidArgument(f"attribute value {update.value} does not fit 64 bits")
         values[attribute] = update.value
+    if not current.has_room(values.items()):
+        return InvalidArgument(f"{name!r} may have {ATTRIBUTES_MAX} attributes, and no more")
     return list(values.items())
 
 

@@ -157,7 +157,7 @@ class Fold:
             case Append():
                 self._append(segment, record, step)
             case Attributes():
-                state.set_attributes(record.values)
+                state.attributes.update(record.values)
             case Seal():
                 state.sealed = True
             case Truncate():
@@ -200,7 +200,7 @@ class Fold:
                 f"its length is {state.length}"
             )
         if record.writer is not None:
-            state.attributes[record.writer] = record.event_number
+            state.attributes.append(record.writer, record.event_number)
         if not record.size:
             return
         if not state.extents or state.extents[-1].file.number != record.file:
@@ -212,7 +212,7 @@ class Fold:
     def _merge(self, segment: Segment, record: Merge) -> None:
         source = self._segment(record.source)
         segment.committed.merge(source.committed)
-        segment.committed.set_attributes(record.values)
+        segment.committed.attributes.update(record.values)
         self.remove(source.number)
 
 
@@ -361,7 +361,8 @@ def _segment_of(image: SegmentImage) -> Segment:
     state.start = image.start
     state.length = image.length
     state.modified_at_ms = image.modified_at_ms
-    state.attributes = dict(image.attributes)
+    state.attributes.named = dict(image.attributes)
+    state.attributes.writers = dict(image.writers)
     state.extents = [
         Extent(base, DataFile(number, image.number, is_found=True))
         for base, number in image.extents

@@ -1,5 +1,7 @@
+from store.local.attributes cimport Attributes
+
 cdef class SegmentState:
-    cdef public dict attributes
+    cdef public Attributes attributes
     cdef public list extents
     cdef public long long length, modified_at_ms, start
     cdef public bint sealed
@@ -10,3 +12,4 @@ cdef class Segment:
     cdef public bint blocked, corrupt, created, dead, gone, is_waking
     cdef public object bulk_files
     cdef public SegmentState committed, pending
+    cpdef note_bulk(self, file)

@@ -2,15 +2,14 @@
 """A segment: its state as committed, its state with everything issued, and its waiters."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import cython
 
-from store.api import ABSENT
 from store.errors import StoreError
+from store.local.attributes import Attributes
 from store.local.data_file import DataFile
 from store.local.table import Table
 from store.local.waiters import Waiter, Waiters
@@ -52,7 +51,7 @@ class SegmentState:
         self.length = 0
         self.sealed = False
         self.modified_at_ms = 0
-        self.attributes: dict[bytes, int] = {}
+        self.attributes = Attributes()
         self.extents: list[Extent] = []
 
     def copy(self) -> "SegmentState":
@@ -62,7 +61,7 @@ class SegmentState:
         other.length = self.length
         other.sealed = self.sealed
         other.modified_at_ms = self.modified_at_ms
-        other.attributes = dict(self.attributes)
+        other.attributes = self.attributes.copy()
         other.extents = list(self.extents)
         return other
 
@@ -73,14 +72,6 @@ class SegmentState:
         last = index + 1 == len(self.extents)
         end = self.length if last else self.extents[index + 1].base
         return Place(file, position - base, min(size, end - position))
-
-    def set_attributes(self, values: Iterable[tuple[bytes, int]]) -> None:
-        """Give attributes their new values."""
-        for attribute, value in values:
-            if value == ABSENT:
-                self.attributes.pop(attribute, None)
-            else:
-                self.attributes[attribute] = value
 
     def truncate(self, position: int) -> list[DataFile]:
         """Move the start; gives the files that lie wholly before it. The last file stays."""

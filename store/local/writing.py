@@ -11,7 +11,7 @@ from typing import Final
 from typing_extensions import Buffer
 from xxhash import xxh3_64_intdigest
 
-from store.api import ABSENT, APPEND_BYTES_MAX, RESEND_WINDOW, Appended, Done, Durability
+from store.api import APPEND_BYTES_MAX, RESEND_WINDOW, WRITERS_MAX, Appended, Done, Durability
 from store.errors import (
     CorruptSegment,
     DiskFull,
@@ -116,7 +116,7 @@ class Staging:
             writer = NO_WRITER
         else:
             flags |= HAS_WRITER
-            pending.attributes[writer] = change.event_number
+            pending.attributes.append(writer, change.event_number)
         record_size = APPEND_BYTES
         if inline:
             flags |= INLINE
@@ -320,7 +320,7 @@ class LocalWriter:
         self._gives_space = gives_space
         self._segment = segment
         self._id = writer
-        self.event_number = segment.pending.attributes.get(writer, ABSENT)
+        self.event_number = segment.pending.attributes.get(writer)
         self._aborts = segment.aborts
         # Why the session is dead.
         self._error: StoreError | None = None
@@ -346,7 +346,7 @@ class LocalWriter:
             segment.blocked
             or self._error is not None
             or segment.aborts != self._aborts
-            or pending.attributes.get(self._id, ABSENT) != self.event_number
+            or pending.attributes.get(self._id) != self.event_number
             or not self.event_number < event_number <= EVENT_NUMBER_MAX
             or event_number < 0
             or size > APPEND_BYTES_MAX
@@ -410,9 +410,10 @@ class LocalWriter:
             return error
         if segment.is_table:
             return IsATable(f"segment {segment.name!r} is a table")
-        if segment.pending.attributes.get(self._id, ABSENT) != self.event_number:
+        if segment.pending.attributes.get(self._id) != self.event_number:
             self._error = WriterFenced(
-                f"another session has appended to segment {segment.name!r} as this writer"
+                f"another session has appended to segment {segment.name!r} as this writer, or so "
+                f"many writers have that it is forgotten ({WRITERS_MAX})"
             )
             return self._error
         if not 0 <= event_number <= EVENT_NUMBER_MAX:

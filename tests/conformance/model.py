@@ -15,6 +15,7 @@ from store.api import (
     ABSENT,
     ANY_VERSION,
     APPEND_BYTES_MAX,
+    ATTRIBUTES_MAX,
     ENTRY_BYTES_MAX,
     KEY_BYTES_MAX,
     NOT_EXISTS,
@@ -65,6 +66,8 @@ class ModelSegment:
     is_sealed: bool = False
     is_deleted: bool = False
     attributes: dict[UUID, int] = field(default_factory=dict)
+    writers: set[UUID] = field(default_factory=set)
+    """Those of the attributes that an append has made."""
     entries: dict[bytes, Versioned] = field(default_factory=dict)
     history: list[TableEntry | None] = field(default_factory=list)
     """Every table entry ever written (None: a removal); a version is a place in this list."""
@@ -112,6 +115,7 @@ class ModelWriter:
         appended = Appended(segment.length, len(content), event_number)
         segment.data += content
         segment.attributes[self._writer] = self.event_number = event_number
+        segment.writers.add(self._writer)
         self._stored[event_number] = appended
         if len(self._stored) > RESEND_WINDOW:
             del self._stored[next(iter(self._stored))]
@@ -354,10 +358,14 @@ def _update(segment: ModelSegment, updates: Sequence[AttributeUpdate]) -> None:
         found = segment.attributes.get(update.attribute, ABSENT)
         if update.expected not in {None, found}:
             raise AttributeMismatch(f"{update.attribute} is {found}")
+    new = {update.attribute for update in updates if update.value != ABSENT}
+    if len((segment.attributes.keys() | new) - segment.writers) > ATTRIBUTES_MAX:
+        raise InvalidArgument("too many attributes")
     for update in updates:
         segment.attributes[update.attribute] = update.value
         if update.value == ABSENT:
             del segment.attributes[update.attribute]
+            segment.writers.discard(update.attribute)
 
 
 def _check_entries(table: ModelSegment, entries: Sequence[TableEntry]) -> None:

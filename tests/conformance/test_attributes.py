@@ -4,9 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from store.api import ABSENT, AttributeUpdate
+from store.api import ABSENT, ATTRIBUTES_MAX, AttributeUpdate
 from store.errors import (
     AttributeMismatch,
+    InvalidArgument,
     NoSuchSegment,
     SegmentExists,
     SegmentSealed,
@@ -177,3 +178,17 @@ def test_changing_the_attribute_of_a_writer_fences_its_sessions(rig: Rig, value:
     rig.do(newer.append, b"z", 8)
     rig.refused(WriterFenced, session.append, b"y", 9)
     assert rig.content("s") == b"xz"
+
+
+@promise("SegmentStore.update_attributes", InvalidArgument)
+def test_a_segment_has_no_more_attributes_than_may_be_beside_its_writers(rig: Rig) -> None:
+    session = rig.writer(rig.create("s"), WRITER)
+    rig.do(session.append, b"x", 1)
+    _set(rig, *(AttributeUpdate(UUID(int=1 << 64 | n), n) for n in range(ATTRIBUTES_MAX)))
+    rig.refused(InvalidArgument, rig.store.update_attributes, "s", [AttributeUpdate(A, 1)])
+    _set(rig, AttributeUpdate(UUID(int=1 << 64), 9), AttributeUpdate(WRITER, 4))
+    _set(rig, AttributeUpdate(UUID(int=1 << 64), ABSENT))
+    _set(rig, AttributeUpdate(A, 1))
+    rig.reopen()
+    assert (_get(rig, A), _get(rig, WRITER)) == (1, 4)
+    rig.refused(InvalidArgument, rig.store.update_attributes, "s", [AttributeUpdate(B, 1)])

@@ -48,7 +48,7 @@ def test_an_append_becomes_visible_when_it_is_applied() -> None:
     change.apply(1_234)
     state = segment.committed
     assert (state.length, state.modified_at_ms) == (10, 1_234)
-    assert (state.attributes, state.extents) == ({b"w" * 16: 7}, [change.extent])
+    assert (state.attributes.writers, state.extents) == ({b"w" * 16: 7}, [change.extent])
 
 
 def test_a_dropped_append_wakes_nobody() -> None:
@@ -121,7 +121,7 @@ def test_a_merge_moves_files_and_their_owner() -> None:
     merge.apply(2)
     merge.report(None)
     assert heard.results == [10]
-    assert (target.committed.length, target.committed.attributes) == (10, {b"a" * 16: 3})
+    assert (target.committed.length, target.committed.attributes.named) == (10, {b"a" * 16: 3})
     assert change.extent is not None
     assert change.extent.file.owner == target.number
     assert (source.dead, catalogue.discarded) == (True, [])
@@ -132,7 +132,7 @@ def test_attributes_change_together() -> None:
     segment = committed(catalogue, "a")
     values = [(b"a" * 16, 1), (b"b" * 16, 2)]
     AttributesChange(catalogue, segment, b"", Heard(), values).apply(1)
-    assert segment.committed.attributes == dict(values)
+    assert segment.committed.attributes.named == dict(values)
 
 
 def test_what_changes_nothing_only_reports() -> None:

@@ -19,7 +19,7 @@ SIZES = {"journal_file_bytes": 8 * KIB, "checkpoint_bytes": 16 * KIB}
 
 def image(number: int, name: str) -> SegmentImage:
     return SegmentImage(number, name, None, sealed=False, corrupt=False, start=0, length=0,
-                        modified_at_ms=0, attributes={}, extents=[])  # fmt: skip
+                        modified_at_ms=0, attributes={}, writers={}, extents=[])  # fmt: skip
 
 
 def head(sequence: int) -> CheckpointHead:

@@ -32,10 +32,11 @@ HEAD = CheckpointHead(
 )
 YES, NO = True, False
 ATTRIBUTES = {bytes(16): 5, bytes(range(16)): -(2**63) + 1}
+WRITERS = {b"w" * 16: 7, b"v" * 16: 2**63 - 1}
 IMAGES = [
-    SegmentImage(1, "a/ü", None, NO, NO, 10, 300, 1_700, ATTRIBUTES, [(0, 1), (200, 9)]),
-    SegmentImage(2, "t", 0, YES, NO, 0, 0, 0, {}, []),
-    SegmentImage(3, "f", 8, NO, YES, 2**40, 2**41, 3, {}, [(2**40, 2)]),
+    SegmentImage(1, "a/ü", None, NO, NO, 10, 300, 1_700, ATTRIBUTES, WRITERS, [(0, 1), (200, 9)]),
+    SegmentImage(2, "t", 0, YES, NO, 0, 0, 0, {}, {}, []),
+    SegmentImage(3, "f", 8, NO, YES, 2**40, 2**41, 3, {}, WRITERS, [(2**40, 2)]),
 ]
 
 
@@ -87,19 +88,22 @@ def test_an_image_is_taken_of_the_committed_state_and_does_not_follow_it() -> No
     segment = Segment(5, "a", None)
     segment.committed.length = 10
     segment.committed.extents.append(Extent(0, DataFile(3, 5)))
-    segment.committed.attributes[bytes(16)] = 1
+    segment.committed.attributes.update([(bytes(16), 1)])
+    segment.committed.attributes.append(b"w" * 16, 2)
     segment.pending.length = 99
     image = image_of(segment)
-    segment.committed.attributes.clear()
+    segment.committed.attributes.update([(bytes(16), 3)])
+    segment.committed.attributes.append(b"w" * 16, 4)
     segment.committed.extents.clear()
     assert (image.length, image.attributes, image.extents) == (10, {bytes(16): 1}, [(0, 3)])
+    assert image.writers == {b"w" * 16: 2}
 
 
 @given(st.data())
 def test_no_bit_of_a_checkpoint_with_a_right_checksum_leads_astray(data: st.DataObject) -> None:
     extents = [(0, 1), (60, 2)]
     images = [
-        SegmentImage(number, "s", None, NO, NO, 0, 90, 7, {bytes(16): 1}, extents)
+        SegmentImage(number, "s", None, NO, NO, 0, 90, 7, {bytes(16): 1}, {}, extents)
         for number in range(3)
     ]
     head = CheckpointHead(

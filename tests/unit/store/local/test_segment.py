@@ -1,6 +1,5 @@
 from collections.abc import Callable
 
-from store.api import ABSENT
 from store.errors import DiskFull
 from store.local.data_file import DataFile
 from store.local.segment import Extent, Place, Segment, SegmentState
@@ -55,19 +54,13 @@ def test_a_merge_of_nothing_changes_nothing() -> None:
     assert (target.length, files_of(target)) == (100, [(0, 1)])
 
 
-def test_absent_removes_an_attribute() -> None:
-    state = SegmentState()
-    state.set_attributes([(b"a", 1), (b"b", 2), (b"a", ABSENT), (b"c", ABSENT)])
-    assert state.attributes == {b"b": 2}
-
-
 def test_a_copy_goes_its_own_way() -> None:
     state = state_of(100, 0)
-    state.attributes[b"a"] = 1
+    state.attributes.update([(b"a", 1)])
     copy = state.copy()
-    state.attributes.clear()
+    state.attributes.update([(b"a", 2)])
     state.extents.clear()
-    assert (copy.attributes, len(copy.extents), copy.length) == ({b"a": 1}, 1, 100)
+    assert (copy.attributes.all(), len(copy.extents), copy.length) == ({b"a": 1}, 1, 100)
 
 
 def test_taking_back_returns_to_what_is_committed() -> None:

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from store.api import ATTRIBUTES_MAX
 from store.wire import error_messages as e
 from store.wire import messages as m
 from tests.pravega_client import WRITER, WireClient, end
@@ -44,3 +45,20 @@ def test_a_change_of_a_writers_number_fences_it(client: WireClient) -> None:
 def test_an_attribute_of_a_missing_segment_is_refused(client: WireClient) -> None:
     client.ask(m.GetSegmentAttribute(1, "s", NAME, ""), e.NoSuchSegment)
     client.ask(update(5, m.ABSENT), e.NoSuchSegment)
+
+
+def test_a_segment_has_no_more_attributes_than_may_be(client: WireClient) -> None:
+    client.create("s")
+    names = [UUID(int=1 << 80 | number) for number in range(ATTRIBUTES_MAX)]
+    answers: list[object] = []
+    for first in range(0, ATTRIBUTES_MAX, 500):
+        some = names[first : first + 500]
+        client.send(*(update(1, m.ABSENT, name) for name in some))
+        answers += [client.receive() for _ in some]
+    refused = [each for each in answers if not isinstance(each, m.SegmentAttributeUpdated)]
+    # The policy and the time of creation are four of them.
+    assert len(refused) == 4
+    assert all(isinstance(each, e.ErrorMessage) for each in refused)
+    assert client.ask(update(m.ABSENT, 1, names[0]), m.SegmentAttributeUpdated).success
+    assert client.ask(update(2, m.ABSENT, names[-1]), m.SegmentAttributeUpdated).success
+    client.ask(update(2, m.ABSENT, names[0]), e.ErrorMessage)
