@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 import pytest
 
+from gateway.pravega.room import SEGMENTS_MAX
+from gateway.pravega.transients import TRANSIENTS_MAX
+from store.api import ATTRIBUTES_MAX
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire import table_messages as t
+from store.wire.layout import Message
 from store.wire.wire_types import TableEntry, TableKey
 from tests.integration.pravega.costs import GROWTH_BYTES_MAX, MIB, Costs
 from tests.integration.server import StoreProcess
-from tests.pravega_client import WireClient
+from tests.pravega_client import WRITER, WireClient
 
 MERGES: Final = 60
+MANY: Final = 20_000
+SOME: Final = 500
+"""Requests that a client sends before it reads their answers."""
 SEGMENT: Final = "scope/stream/0.#epoch.0"
 READERS: Final = 20
 READS: Final = 999
@@ -78,4 +86,50 @@ def test_reads_that_wait_for_the_same_bytes_are_answered_in_short_turns(
         with Costs(server):
             stack.close()
             writer.append(2, b"for none")
+    costs.wait_until_given_back()
+
+
+def segments_with_long_names(number: int) -> Message:
+    return m.CreateSegment(number, f"scope/stream/{number}".ljust(10_000, "x"), 0, 0, "")
+
+
+def segments(number: int) -> Message:
+    return m.CreateSegment(number, f"scope/stream/{number}", 0, 0, "")
+
+
+def transient_segments(number: int) -> Message:
+    return m.CreateTransientSegment(number, WRITER, SEGMENT, "")
+
+
+def attributes(number: int) -> Message:
+    name = UUID(int=1 << 80 | number)
+    return m.UpdateSegmentAttribute(number, SEGMENT, name, number, m.ABSENT, "")
+
+
+@pytest.mark.parametrize(
+    ("request_of", "done_max"),
+    [
+        (segments_with_long_names, 0),
+        (segments, SEGMENTS_MAX),
+        (transient_segments, TRANSIENTS_MAX),
+        (attributes, ATTRIBUTES_MAX),
+    ],
+)
+def test_what_has_a_limit_is_refused_beyond_it_and_memory_is_given_back(
+    server: StoreProcess, request_of: Callable[[int], Message], done_max: int
+) -> None:
+    with WireClient(*server.store) as client:
+        client.create(SEGMENT)
+        answers: Counter[type[Message]] = Counter()
+        with Costs(server) as costs:
+            for first in range(0, MANY, SOME):
+                client.send(*map(request_of, range(first, first + SOME)))
+                answers.update(type(client.receive()) for _ in range(SOME))
+            client.ask(m.KeepAlive(), m.KeepAlive)
+        done = MANY - answers[e.ErrorMessage]
+        # The segment that is there already, and its own attributes, count too.
+        assert done_max - 10 <= done <= done_max
+    with WireClient(*server.store) as client, Costs(server):
+        for _ in range(100):  # while what the other connection had is removed
+            client.ask(m.KeepAlive(), m.KeepAlive)
     costs.wait_until_given_back()
