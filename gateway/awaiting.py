@@ -26,6 +26,13 @@ async def settled(pending: Pending[T]) -> T:
     return pending.result()
 
 
+def next_turn() -> Pending[None]:
+    """Return what is settled when the others had their turn. Only on the event loop."""
+    pending: Pending[None] = Pending()
+    asyncio.get_running_loop().call_soon(pending.settle, None)
+    return pending
+
+
 async def called(begin: Callable[[Callable[[], None]], object]) -> None:
     """Wait until the callback is called that `begin` is given."""
     event = asyncio.Event()

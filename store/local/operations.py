@@ -4,7 +4,7 @@
 TableOperations (a table is a segment), LocalStore.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -41,6 +41,7 @@ from store.local.changes import (
     creation,
     sealed_error,
 )
+from store.local.listing import Listing
 from store.local.reading import LocalReader, PendingRead, Reading
 from store.local.records import (
     attributes_record,
@@ -85,8 +86,7 @@ class SegmentOperations:
             return None
         segment = self._catalogue.names.get(name)
         if segment is None:
-            error = NoSuchSegment(f"no segment {name!r}")
-            self._rounds.after_all(partial(done, error), [name])
+            self._rounds.after_all(partial(done, NoSuchSegment(f"no segment {name!r}")), [name])
         return segment
 
     def refuse(
@@ -224,8 +224,9 @@ class SegmentOperations:
             self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
     def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
+        begin = Listing(prefix, done, self._call_soon).begin
         names = self._catalogue.committed_names
-        self._rounds.after_all(lambda: done(self._rounds.closed or _beginning_with(prefix, names)))
+        self._rounds.after_all(lambda: begin(self._rounds.closed, names))
 
     def count_segments(self, name: str, *, done: Done[int]) -> None:
         self._call_soon(lambda: done(self._rounds.closed or self._catalogue.count_beside(name)))
@@ -305,10 +306,6 @@ class SegmentOperations:
         if self._is_durable(durability):
             self._staging.make_durable(segment)
         self._rounds.gathering.ask(durability or self._staging.durability)
-
-
-def _beginning_with(prefix: str, names: Iterable[str]) -> list[str]:
-    return sorted(name for name in names if name.startswith(prefix))
 
 
 def info_of(segment: Segment) -> SegmentInfo:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.ended import EndedStreams
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import next_number
@@ -23,7 +24,7 @@ class Registry:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.scopes: dict[str, dict[str, Stream]] = {}
+        self.scopes: Directory[Directory[Stream]] = Directory()
         self.transactions: dict[tuple[str, str], dict[int, Transaction]] = {}
         self.ended = EndedStreams()
 
@@ -34,7 +35,7 @@ class Registry:
         for key in sorted(rows):
             kind, _, name = key.partition(b"\0")
             if kind + b"\0" == SCOPE:
-                self.scopes[name.decode()] = {}
+                self.scopes[name.decode()] = Directory()
             elif kind + b"\0" == STREAM:
                 self._keep(Stream.from_bytes(rows[key]))
             elif kind + b"\0" == ENDED:
@@ -48,7 +49,7 @@ class Registry:
 
     # Asked
 
-    def streams(self, scope: str) -> dict[str, Stream]:
+    def streams(self, scope: str) -> Directory[Stream]:
         """Return the streams of a scope, by name. Raises NoSuchScope."""
         if scope not in self.scopes:
             raise NoSuchScope(f"no such scope: {scope}")
@@ -78,7 +79,7 @@ class Registry:
     async def add_scope(self, scope: str) -> None:
         """Add a scope without streams."""
         await self._table.write({SCOPE + scope.encode(): b""})
-        self.scopes[scope] = {}
+        self.scopes[scope] = Directory()
 
     async def remove_scope(self, scope: str) -> None:
         """Remove a scope without streams."""

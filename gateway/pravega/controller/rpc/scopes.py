@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from gateway.broker.access.model import Right
+from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
 from gateway.pravega.controller.model import Stream
 from gateway.pravega.controller.proto import controller_pb2 as pb
@@ -48,51 +49,54 @@ async def _deleted(
 
 async def check_scope_exists(desk: Desk, request: pb.ScopeInfo) -> pb.ExistsResponse:
     """Return whether a scope exists of which the caller may see something."""
-    scope = request.scope
-    exists = scope in desk.controller.registry.scopes and (
-        _sees(desk, scope) or bool(_seen_streams(desk, scope))
-    )
-    return pb.ExistsResponse(exists=exists)
+    return pb.ExistsResponse(exists=await _shown(desk, request.scope) is not None)
 
 
 async def list_scopes(desk: Desk, request: pb.ScopesRequest) -> pb.ScopesResponse:
-    """List the scopes of which the caller may see something."""
-    seen = [name for name in desk.controller.registry.scopes if _sees(desk, name)]
-    names, token = page(seen, request.continuationToken.token)
+    """List the scopes on which the caller has a right."""
+    scopes = desk.controller.registry.scopes
+    names, token = await page(
+        scopes, request.continuationToken.token, lambda name: _has_right(desk, name)
+    )
     return pb.ScopesResponse(scopes=names, continuationToken=token)
 
 
-def _sees(desk: Desk, scope: str) -> bool:
+def _has_right(desk: Desk, scope: str) -> bool:
     """Return whether the caller has any right on a scope."""
     return any(desk.caller.may(right, scope, "") for right in Right)
 
 
-def _seen_streams(desk: Desk, scope: str) -> list[Stream]:
-    """Return the streams of a scope that the caller may read; none if there is no such scope."""
-    try:
-        streams = desk.controller.registry.streams(scope)
-    except NoSuchScope:
-        return []
-    return [each for each in streams.values() if desk.caller.may(Right.READ, scope, each.name)]
+async def _shown(desk: Desk, scope: str) -> Directory[Stream] | None:
+    """Return the streams of a scope if the caller has a right on it, or may read one of them."""
+    streams = desk.controller.registry.scopes.get(scope)
+    if streams is None or _has_right(desk, scope):
+        return streams
+    names, _ = await page(streams, "", lambda name: desk.caller.may(Right.READ, scope, name))
+    return streams if names else None
 
 
 async def list_streams(desk: Desk, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
     """List the streams of a scope."""
-    return _listed(desk, request.scope.scope, request.continuationToken.token, "")
+    return await _listed(desk, request.scope.scope, request.continuationToken.token, "")
 
 
 async def list_streams_for_tag(
     desk: Desk, request: pb.StreamsInScopeWithTagRequest
 ) -> pb.StreamsInScopeResponse:
     """List the streams of a scope that have a tag."""
-    return _listed(desk, request.scope.scope, request.continuationToken.token, request.tag)
+    return await _listed(desk, request.scope.scope, request.continuationToken.token, request.tag)
 
 
-def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
-    seen = _seen_streams(desk, scope)
-    if not seen and not (scope in desk.controller.registry.scopes and _sees(desk, scope)):
+async def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
+    streams = await _shown(desk, scope)
+    if streams is None:
         return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
-    names, after = page((each.name for each in seen if not tag or tag in each.policy.tags), token)
+
+    def is_wanted(name: str) -> bool:
+        has_tag = not tag or tag in streams[name].policy.tags
+        return has_tag and desk.caller.may(Right.READ, scope, name)
+
+    names, after = await page(streams, token, is_wanted)
     return pb.StreamsInScopeResponse(
         streams=[info(scope, name) for name in names], continuationToken=after
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from gateway.awaiting import awaited
+from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.desk import LOOKS_A_TURN, page
 from gateway.pravega.controller.rpc.table import CALLS
 from gateway.pravega.controller.service import SERVICE, ControllerService
 from tests.controller_rig import World
@@ -227,3 +231,24 @@ async def test_every_segment_is_where_the_server_is(ask: Ask) -> None:
     uri = await ask("getURI", pb.SegmentId(streamInfo=OF))
 
     assert (uri.endpoint, uri.port) == ("localhost", 12345)
+
+
+async def test_others_have_their_turn_while_a_list_looks_for_names_that_are_seen() -> None:
+    directory: Directory[None] = Directory()
+    for number in range(10 * LOOKS_A_TURN):
+        directory[f"{number:06}"] = None
+    last = f"{10 * LOOKS_A_TURN - 1:06}"
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    names, token = await awaited(page(directory, "", last.__eq__))
+    counting.cancel()
+    assert (names, token.token) == ([last], last)
+    assert turns >= 10
+    assert (await awaited(page(directory, last, last.__eq__)))[0] == []

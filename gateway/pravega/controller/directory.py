@@ -1,0 +1,41 @@
+"""Things by their names, which are listed in order, some at a time."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, MutableMapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Directory(MutableMapping[str, T]):
+    """A dict by name whose names are in order."""
+
+    def __init__(self) -> None:
+        self._things: dict[str, T] = {}
+        self._names: list[str] = []
+
+    def __getitem__(self, name: str) -> T:
+        return self._things[name]
+
+    def __setitem__(self, name: str, thing: T) -> None:
+        if name not in self._things:
+            insort(self._names, name)
+        self._things[name] = thing
+
+    def __delitem__(self, name: str) -> None:
+        del self._things[name]
+        del self._names[bisect_left(self._names, name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def after(self, name: str) -> str | None:
+        """Return the name that follows another, which need not be there; None at the end."""
+        place = bisect_right(self._names, name)
+        return self._names[place] if place < len(self._names) else None
