@@ -1,12 +1,12 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """The keys of a table in memory: as committed, with what was issued upon it, and in order."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
 from store.errors import KeyVersionMismatch
+from store.local.key_order import KeyOrder, Ordering
 from store.local.table_entries import StoredEntry, seed_of
 
 # Longer values are read from the file when they are asked for.
@@ -48,8 +48,8 @@ class Table:
     """The key index of one table segment."""
 
     __slots__ = (
-        "_added",
-        "_keys",
+        "_order",
+        "_ordering",
         "compact_at",
         "compacting",
         "count_issued",
@@ -59,6 +59,7 @@ class Table:
         "live_bytes",
         "overlay",
         "seed",
+        "when_ordered",
     )
 
     def __init__(self, key_length: int, name: str) -> None:
@@ -76,9 +77,10 @@ class Table:
         self.compact_at: float = GARBAGE_BYTES_MIN
         # Positions whose entries were lost, as the opening found them, in order.
         self.damaged: list[range] = []
-        # Sorted keys, made when they are first asked for; removed keys and doubles are left in.
-        self._keys: list[bytes] | None = None
-        self._added: list[bytes] = []
+        # Keys in order, made when they are first asked for; and those that wait for it.
+        self._order: KeyOrder | None = None
+        self._ordering: Ordering | None = None
+        self.when_ordered: list[Callable[[], object]] = []
 
     # Issued
 
@@ -129,8 +131,11 @@ class Table:
             else:
                 index[key] = entry
                 self.live_bytes += entry.size
-                if before is None and self._keys is not None:
-                    self._added.append(key)
+                if before is None:
+                    if self._order is not None:
+                        self._order.add(key)
+                    elif self._ordering is not None:
+                        self._ordering.add(key)
 
     def load(self, stored: Iterable[StoredEntry]) -> None:
         """Take in entries at the opening, in the order of their positions."""
@@ -143,19 +148,30 @@ class Table:
     def keys_from(
         self, after: bytes | None, first: bytes | None, last: bytes | None
     ) -> Iterator[bytes]:
-        """Give the committed keys in order: after `after`, from `first` to `last` inclusive."""
-        keys = self._sorted()
-        at = bisect_left(keys, first) if first is not None else 0
-        if after is not None:
-            at = max(at, bisect_right(keys, after))
-        previous = None
-        for i in range(at, len(keys)):
-            key = keys[i]
+        """Give the committed keys in order: after `after`, from `first` to `last` inclusive.
+
+        `is_in_order` has told that they are.
+        """
+        assert self._order is not None
+        is_after = after is not None and (first is None or after >= first)
+        start = (after if is_after else first) or b""
+        for key in self._order.keys_from(start, is_after=is_after):
             if last is not None and key > last:
                 return
-            if key != previous and key in self.index:
+            if key in self.index:
                 yield key
-            previous = key
+
+    def is_in_order(self) -> bool:
+        """Put keys in order, if they are not; tells whether that is done, or is to go on."""
+        if self._order is not None and len(self._order) > 2 * len(self.index) + 1000:
+            self._order = None
+        if self._order is None:
+            if self._ordering is None:
+                self._ordering = Ordering(list(self.index))
+            self._order = self._ordering.go_on()
+        if self._order is not None:
+            self._ordering = None
+        return self._order is not None
 
     def is_damaged(self, start: int) -> bool:
         """Tell whether entries were lost from the segment's start on."""
@@ -172,15 +188,3 @@ class Table:
     def garbage_bytes(self, stored_bytes: int) -> int:
         """Tell how much of `stored_bytes` no key refers to."""
         return stored_bytes - self.live_bytes
-
-    def _sorted(self) -> list[bytes]:
-        keys = self._keys
-        if keys is None or len(keys) > 2 * len(self.index) + 1000:
-            keys = sorted(self.index)
-        elif self._added:
-            keys = keys + self._added
-            # Two runs, of which one is in order: takes about as long as a copy.
-            keys.sort()
-        self._keys = keys
-        self._added = []
-        return keys

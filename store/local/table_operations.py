@@ -194,7 +194,21 @@ class TableOperations(SegmentOperations):
 
             self._entries.values(segment, page, answer)
 
-        self._rounds.after(segment, look_up)
+        self._rounds.after(segment, lambda: self._when_in_order(table, look_up))
+
+    def _when_in_order(self, table: Table, call: Callable[[], object]) -> None:
+        """Call something when the keys of a table are in order, which may take some turns."""
+        table.when_ordered.append(call)
+        if len(table.when_ordered) == 1:
+            self._put_in_order(table)
+
+    def _put_in_order(self, table: Table) -> None:
+        if not table.is_in_order():
+            self._call_soon(self._put_in_order, table)
+            return
+        calls, table.when_ordered = table.when_ordered, []
+        for call in calls:
+            call()
 
     def read_table_delta(
         self, name: str, position: int, *, done: Done[TableDelta], count: int = 1000

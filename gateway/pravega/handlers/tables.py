@@ -17,7 +17,7 @@ from store.wire.wire_types import TableEntry as WireEntry
 
 T = TypeVar("T")
 
-_FEW: Final = 500
+_FEW: Final = 100
 _FEW_BYTES: Final = 64 * 1024
 """A change of more entries, or bytes of values, is large."""
 _GO_ON: Final = b"\x01"
