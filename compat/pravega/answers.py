@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from compat.pravega.case import CONTINUATION, TAG, TRANSIENT, Kind, remembered
@@ -68,7 +68,8 @@ class Memory:
         if isinstance(value, TableKey):
             return value._replace(version=self._value_of(value.version))
         if isinstance(value, tuple):
-            return tuple(map(self.filled, value))
+            parts: Iterator[Any] = map(self.filled, value)
+            return TableEntry(*parts) if isinstance(value, TableEntry) else tuple(parts)
         if isinstance(value, str):
             return value.replace(TRANSIENT, self.transient).replace(TAG, self.tag)
         if isinstance(value, bytes):
