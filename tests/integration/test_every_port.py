@@ -24,7 +24,7 @@ from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.codec import encode
 from store.wire.early_codec import EARLY
-from store.wire.wire_types import TableKey
+from store.wire.wire_types import TableEntry, TableKey
 from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.http_client import Api
@@ -204,7 +204,7 @@ def test_the_machine_of_a_silent_client_is_asked_whether_it_is_there(
 
 
 def _large_update() -> bytes:
-    entry = t.TableEntry(TableKey(b"k"), bytes(16 * MIB - 256))
+    entry = TableEntry(TableKey(b"k"), bytes(16 * MIB - 256))
     return encode(t.UpdateTableEntries(1, "s/t/0.#epoch.0", "none", (entry,)))
 
 
@@ -228,7 +228,7 @@ def test_a_large_first_request_with_a_right_token_is_taken(server: HutchServer) 
         controller.ask("createScope", pb.ScopeInfo(scope="s"))
         token = controller.ask("getDelegationToken", pb.StreamInfo(scope="s", stream="t"))
     table = "s/t/0.#epoch.0"
-    entries = tuple(t.TableEntry(TableKey(b"%d" % n), bytes(MIB - 100)) for n in range(3))
+    entries = tuple(TableEntry(TableKey(b"%d" % n), bytes(MIB - 100)) for n in range(3))
     create = t.CreateTableSegment(1, table, token.delegationToken)
     update = t.UpdateTableEntries(2, table, token.delegationToken, entries)
     with WireClient(*ports["store"]) as client:
