@@ -11,7 +11,6 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import StartServer
-from tests.integration.metronome import p99
 
 HAND_OVERS: Final = 100
 MEMBERS: Final = 4
@@ -54,4 +53,4 @@ def test_a_reader_that_vanishes_is_followed_by_the_next_within_five_seconds(
             waits_s.append(time.monotonic() - vanished)
             members.append(another())
 
-    assert p99(sorted(waits_s)) < HAND_OVER_S_MAX
+    assert sorted(waits_s)[HAND_OVERS * 99 // 100 - 1] < HAND_OVER_S_MAX

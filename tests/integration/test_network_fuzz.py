@@ -8,10 +8,8 @@ import pytest
 
 from tests.integration.conftest import external_endpoint
 from tests.integration.network_fuzz import (
-    DISTURBANCE_MAX,
     Attack,
     Count,
-    disturbance,
     fuzz,
     victim,
 )
@@ -33,13 +31,5 @@ def test_damaged_frames_over_many_connections_harm_nobody_and_leave_no_memory_be
             pass
 
     assert count.frames >= 20_000
+    assert count.is_good, f"a turn of {count.longest_turn_s:.3f} s"
     assert count.ended > 100, "what is wrong ends connections"
-
-
-def test_a_neighbour_waits_less_than_twice_as_long_as_without_damaged_frames(
-    tmp_path: Path,
-) -> None:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server whose settings are known")
-    with victim(tmp_path) as server:
-        assert disturbance(server, Count(), connections=64) < DISTURBANCE_MAX
