@@ -1,8 +1,9 @@
-"""Runs the long proofs, one after the other: `make night`, and `make long` for those of hours.
+"""Runs the long proofs: `make night`, and `make long` for those of hours.
 
     python -m tests.night [PART …] [--long] [--list] [--anew]
 
-Each part has an amount and a time limit. After a part that fails the next one runs. For the same
+Each part has an amount and a time limit. Parts that mostly wait run beside those that compute; the
+bench runs alone, when they have ended. After a part that fails the next one runs. For the same
 commit without changes, parts that have passed are not run again: a night that was interrupted goes
 on. The table is written to the folder after each part, and printed at the end. The exit status is 0
 if all parts have passed; one that could not run counts as failed, and says what it needs.
@@ -11,15 +12,16 @@ if all parts have passed; one that could not run counts as failed, and says what
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.night.lanes import Lanes
 from tests.night.part import ROOT, Part
 from tests.night.parts import LONG, NIGHT
 from tests.night.results import Results
-from tests.night.running import run
 
 FOLDER: Final = ROOT / "build"
 INTERRUPTED: Final = 130
@@ -53,16 +55,7 @@ def main(
         return 0
     results = Results.read(options.folder)
     try:
-        for number, part in enumerate(chosen, 1):
-            place = f"{part.name} ({number} of {len(chosen)})"
-            before = results.of(part)
-            if before is not None and before.is_passed and not options.anew:
-                say(f"== {place}: passed before on {results.commit}")
-                continue
-            say(f"== {place}: {part.amount}, at most {part.limit_s} s")
-            result = run(part, results.commit, results.folder / "night" / f"{part.name}.log", say)
-            results.add(part, result, night, long)
-            say(f"   {part.name}: {result.said}, {result.seconds:.0f} s {result.figure}")
+        Lanes(results, night, long, options.anew, say).run(chosen)
     except KeyboardInterrupt:
         say("interrupted; the same command goes on from here")
         return INTERRUPTED
@@ -77,4 +70,6 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    for _number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background ignore SIGINT
+        signal.signal(_number, signal.default_int_handler)
     sys.exit(main())

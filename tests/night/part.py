@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,17 @@ JAVA: Final = program("java", "install Java 17 or later (Debian: apt install def
 """For Spark."""
 
 
+class Lane(Enum):
+    """Which parts run at the same time."""
+
+    COMPUTES = auto()
+    """One after the other: each can use all cores."""
+    WAITS = auto()
+    """Beside those that compute, one after the other."""
+    ALONE = auto()
+    """When all others have ended: it measures."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of the night, which runs in processes of its own.
@@ -41,6 +53,7 @@ class Part:
         amount: How much is tried, for the table.
         limit_s: Seconds after which it is cut off, which is a failure.
         environment: Variables to set for it.
+        lane: Beside which others it runs.
         needs: What it cannot run without.
         progress: Pattern whose last match in the output is how far it came: its last group.
         figure: Pattern whose last match in the output is its figure: its last group.
@@ -52,6 +65,7 @@ class Part:
     amount: str
     limit_s: int
     environment: dict[str, str] = field(default_factory=dict)
+    lane: Lane = Lane.COMPUTES
     needs: tuple[Need, ...] = ()
     progress: str = PROGRESS
     figure: str = FIGURE

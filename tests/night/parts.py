@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.night.part import JAVA, PYTEST, ROOT, Part, make, module, program
+from tests.night.part import JAVA, PYTEST, ROOT, Lane, Part, make, module, program
 
 STATE: Final = ROOT / ".venv"
 """Where parts that count keep how far they came."""
 FUZZ_RUNS: Final = 100_000
 DAMAGED: Final = 2_000
 FRAMES: Final = 500_000
-SEQUENCES: Final = 1_500
+SEQUENCES: Final = 3_000
 KILLS: Final = 100
 
 DEBOOTSTRAP: Final = program("debootstrap", "install it (Debian: apt install debootstrap)")
@@ -41,6 +41,7 @@ def _suite(name: str, limit_s: int) -> Part:
         make("suites", f"ARGS={name}"),
         "the whole suite",
         limit_s,
+        lane=Lane.WAITS,
         progress=r"(\d+) passed",
         figure=r"(\d+ tests, \d+ passed, \d+ failed, \d+ skipped)",
     )
@@ -127,7 +128,8 @@ NIGHT: Final = (
         "RabbitMQ and Hutch answer drawn sequences of commands alike",
         module("compat.differential.generated", "--sequences", str(SEQUENCES)),
         f"{SEQUENCES:,} sequences",
-        900,
+        2_400,
+        lane=Lane.WAITS,
     ),
     Part(
         "spark",
@@ -170,6 +172,7 @@ NIGHT: Final = (
         make("bench", "ARGS=--rounds 1 --page build/benchmarks.md"),
         "one round of all rows",
         2_400,
+        lane=Lane.ALONE,
     ),
     Part(
         "bench-spark",
@@ -177,6 +180,7 @@ NIGHT: Final = (
         make("bench-spark", "ARGS=--rounds 1"),
         "one round of all rows",
         900,
+        lane=Lane.ALONE,
         needs=(JAVA,),
     ),
 )

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from tests.night.part import ROOT, Part
@@ -29,7 +30,13 @@ TAIL_BYTES: Final = 200_000
 """How much of the output's end is looked at."""
 
 
-def run(part: Part, commit: str, log: Path, tell: Callable[[str], object]) -> Result:
+class Stopped(Exception):
+    """The night is over before the part is."""
+
+
+def run(
+    part: Part, commit: str, log: Path, tell: Callable[[str], object], is_over: Event
+) -> Result:
     """Run a part to its end, or to its limit.
 
     Args:
@@ -37,9 +44,13 @@ def run(part: Part, commit: str, log: Path, tell: Callable[[str], object]) -> Re
         commit: What it is tried on.
         log: The file for its output.
         tell: Is handed a line each minute.
+        is_over: Once it is set, the part is stopped.
 
     Returns:
         Its result; `not run: …` if something that it needs is missing.
+
+    Raises:
+        Stopped: The part was stopped.
     """
     load, started = os.getloadavg()[0], time.monotonic()
 
@@ -64,7 +75,7 @@ def run(part: Part, commit: str, log: Path, tell: Callable[[str], object]) -> Re
             start_new_session=True,
         )
     try:
-        status = _wait(process, part, log, tell)
+        status = _wait(process, part, log, tell, is_over)
     finally:
         _end(process)
     said = _tail(log)
@@ -80,7 +91,11 @@ def run(part: Part, commit: str, log: Path, tell: Callable[[str], object]) -> Re
 
 
 def _wait(
-    process: subprocess.Popen[bytes], part: Part, log: Path, tell: Callable[[str], object]
+    process: subprocess.Popen[bytes],
+    part: Part,
+    log: Path,
+    tell: Callable[[str], object],
+    is_over: Event,
 ) -> int | None:
     """Wait for the end; return the status, or None at the limit."""
     started = time.monotonic()
@@ -90,6 +105,8 @@ def _wait(
             return process.wait(LOOK_S)
         except subprocess.TimeoutExpired:
             now = time.monotonic()
+        if is_over.is_set():
+            raise Stopped(part.name)
         if now - started > part.limit_s:
             return None
         if now - told > TELL_S:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.night import results
-from tests.night.__main__ import main
-from tests.night.part import Part, program
+from tests.night.__main__ import INTERRUPTED, main
+from tests.night.part import Lane, Part, program
 
 COMMIT = "0123abc"
 
@@ -101,6 +102,44 @@ def test_the_last_run_of_a_long_part_is_in_the_table_with_its_day_and_commit(
     assert main(["--folder", str(tmp_path)], [GOOD], [part("long", "")]) == 0
     assert rows(tmp_path)["long (long)"][0].startswith("passed, 20")
     assert rows(tmp_path)["long (long)"][0].endswith(f"at {COMMIT}")
+
+
+def test_parts_that_wait_run_beside_those_that_compute_and_the_bench_alone(tmp_path: Path) -> None:
+    meet = (
+        "import pathlib, sys, time\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        "(folder / sys.argv[1]).touch()\n"
+        "while not (folder / sys.argv[2]).exists(): time.sleep(0.01)"
+    )
+    one = part("one", f"import sys; sys.argv[1:] = 'a', 'b'; exec({meet!r})")
+    two = part("two", f"import sys; sys.argv[1:] = 'b', 'a'; exec({meet!r})", lane=Lane.WAITS)
+    found = f"import os; os.rmdir({str(tmp_path / 'c')!r})"
+    last = part("last", found, lane=Lane.ALONE)
+    first = part("first", f"import os; os.mkdir({str(tmp_path / 'c')!r})")
+
+    assert main(["--folder", str(tmp_path)], [last, two, one, first], []) == 0
+
+
+def test_an_interrupted_night_ends_the_parts_of_both_lanes(tmp_path: Path) -> None:
+    beside = part(
+        "beside",
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "while True: time.sleep(1)",
+        lane=Lane.WAITS,
+    )
+    interrupts = part(
+        "interrupts",
+        "import os, pathlib, signal, time\n"
+        f"pid = pathlib.Path({str(tmp_path / 'pid')!r})\n"
+        "while not pid.exists() or not pid.read_text(): time.sleep(0.01)\n"
+        "os.kill(os.getppid(), signal.SIGINT)\n"
+        "while True: time.sleep(1)",
+    )
+
+    assert main(["--folder", str(tmp_path)], [interrupts, beside], []) == INTERRUPTED
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_an_unknown_part_is_refused_and_nothing_runs(
