@@ -31,6 +31,13 @@ ORDER: Final = {"routing_key": "0", "arguments": {"x-stream-partition-order": "0
 ALL: Final = {"configure": ".*", "write": ".*", "read": ".*"}
 HASH: Final = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
 
+WATCHED: Final = (
+    *("nodes/rabbit@localhost/memory", "healthchecks/node", "healthchecks/node/rabbit@localhost"),
+    *("queues/detailed", "queues/detailed?page=1&sort=messages", "auth/hash_password/p%2Fw"),
+    *("auth/hash_password/%FF", "extensions", "deprecated-features", "deprecated-features/used"),
+)
+"""Paths that monitoring tools ask."""
+
 Request = tuple[str, str, object] | tuple[str, str, object, dict[str, str]]
 NEW: Final = {"If-None-Match": "*"}
 OTHER: Final = {"If-Match": '"x"'}
@@ -139,6 +146,12 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("DELETE", "parameters/vhost-limits/m-v/limits", None),
     ("DELETE", "parameters/vhost-limits/m-v/limits", None),
     ("GET", "auth/attempts/none", None),
+    *(("GET", path, None) for path in WATCHED),
+    ("POST", "auth/hash_password/x", None),
+    ("GET", "auth/hash_password", None),
+    ("GET", "nodes/none/memory", None),
+    ("GET", "healthchecks/node/none", None),
+    ("GET", "queues/detailed/%2F", None),
     ("GET", "health/checks/below-node-connection-limit", None),
     ("GET", "health/checks/metadata-store/initialized", None),
     ("GET", "health/checks/quorum-queues-without-elected-leaders/all-vhosts", None),
@@ -218,7 +231,7 @@ def fields_of(value: Any, prefix: str = "") -> set[str]:  # noqa: ANN401  # what
 
 # What Erlang says of its processes, and statistics that nobody gathers here.
 NOT_OURS: Final = frozenset(
-    ("recv_cnt", "send_cnt", "memory", "segments", "readers", "first_timestamp", "reductions",
+    ("recv_cnt", "send_cnt", "memory", "segments", "reductions",
      "internal_owner", "message_stats", "user_who_performed_action")
 )  # fmt: skip
 
@@ -227,8 +240,13 @@ def missing(theirs: Any, ours: Any) -> set[str]:  # noqa: ANN401
     return {
         name
         for name in fields_of(theirs) - fields_of(ours)
-        if name.split(".")[0] not in NOT_OURS and not name.startswith(("reductions", "readers"))
+        if name.split(".")[0] not in NOT_OURS and not name.startswith("reductions")
     }
+
+
+def listed(api: Api, path: str) -> dict[str, Any]:
+    """Return the stream of this test out of a list of queues."""
+    return next(one for one in api.get(path) if one["name"] == "m-fields")
 
 
 def test_objects_have_the_same_fields(
@@ -265,6 +283,9 @@ def test_objects_have_the_same_fields(
                         one for one in api.get("consumers") if one["queue"]["name"] == "m-fields"
                     ),
                     "queue": api.get("queues/%2F/m-fields"),
+                    "listed queue": listed(api, "queues/%2F"),
+                    "detailed queue": listed(api, "queues/detailed"),
+                    "memory of node": api.get("nodes/rabbit@localhost/memory")["memory"],
                     "tracking": api.get("stream/%2F/m-fields/tracking"),
                     "exchange": api.get("exchanges/%2F/amq.direct"),
                     "vhost": {
@@ -286,6 +307,27 @@ def test_objects_have_the_same_fields(
     assert shown[0]["tracking"] == shown[1]["tracking"]
     for name in ("publisher_id", "reference", "published", "confirmed", "errored", "queue"):
         assert shown[0]["publisher"][name] == shown[1]["publisher"][name], name
+
+
+def test_what_monitoring_asks_has_the_same_form(theirs: Api, ours: Api) -> None:
+    for path in WATCHED:
+        of_theirs, of_ours = theirs.get(path), ours.get(path)
+        assert type(of_theirs) is type(of_ours), path
+        if "healthchecks" in path:
+            assert of_theirs == of_ours
+        if "hash_password" in path:
+            assert len(of_theirs["ok"]) == len(of_ours["ok"])
+
+
+def test_a_hash_of_the_other_server_is_taken(theirs: Api, ours: Api) -> None:
+    for made_by, taken_by in ((theirs, ours), (ours, theirs)):
+        hashed = made_by.get("auth/hash_password/p%2Fw%C3%A9")["ok"]
+        user = {"password_hash": hashed, "tags": "management"}
+        assert taken_by.status("PUT", "users/m-hashed", user) == 201
+        try:
+            assert taken_by.by("m-hashed", "p/wé").get("whoami")["name"] == "m-hashed"
+        finally:
+            assert taken_by.status("DELETE", "users/m-hashed") == 204
 
 
 UUID: Final = "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6"

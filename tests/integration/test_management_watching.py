@@ -1,10 +1,16 @@
 """Which lists have pages, what monitoring sees, and what a stranger to a virtual host learns."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.stream.wire.offsets import FIRST
+from tests.client import Client
 from tests.http_client import Api
+from tests.integration.administrator import ctl
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
@@ -98,3 +104,64 @@ def test_a_hidden_virtual_host_is_like_none(api: Api, method: str, path: str, bo
         none = who.ask(method, path.format("none"), body)
         assert (hidden.status, hidden.body) == (none.status, none.body)
         assert hidden.status == 404
+
+
+MEMORY: Final = "nodes/rabbit@localhost/memory"
+
+
+def test_a_node_tells_the_memory_that_it_takes(api: Api) -> None:
+    memory = api.get(MEMORY)["memory"]
+    parts = [size for size in memory.values() if isinstance(size, int)]
+    assert sum(parts) == memory["total"][memory["strategy"]] > 1_000_000
+
+
+def test_the_oldest_check_of_a_node_tells_of_alarms(target: HutchServer, api: Api) -> None:
+    paths = ("healthchecks/node", "healthchecks/node/rabbit@localhost")
+    assert [api.get(path) for path in paths] == [{"status": "ok"}] * 2
+    ctl(target, "set_alarm", "memory")
+    try:
+        reason = "resource alarm(s) in effect:[{resource_limit,memory,rabbit@localhost}]"
+        for path in paths:
+            answer = api.ask("GET", path)
+            assert (answer.status, answer.json["reason"]) == (503, reason)
+    finally:
+        ctl(target, "clear_alarm", "memory")
+    assert api.status("GET", "healthchecks/node/none") == api.status("GET", "nodes/none/memory")
+
+
+def test_detailed_queues_have_their_consumers(target: HutchServer, api: Api) -> None:
+    with Client.opened(target.host, target.port) as client:
+        client.subscribe(0, "one", FIRST)
+        for path in ("queues/detailed", "queues", "queues/%2F", "queues/detailed?sort=consumers"):
+            (queue,) = api.get(path)
+            assert (queue["name"], queue["consumers"]) == ("one", 1), path
+            assert queue["readers"] == {"rabbit@localhost": 1}
+    assert api.get("queues/detailed?page=1")["items"][0]["name"] == "one"
+
+
+@pytest.mark.parametrize("path", ["extensions", "deprecated-features", "deprecated-features/used"])
+def test_lists_of_what_only_rabbitmq_has_are_empty(api: Api, path: str) -> None:
+    assert api.by("management", "p").get(path) == []
+
+
+def test_a_password_is_hashed_for_administrators(api: Api) -> None:
+    hashed = api.get("auth/hash_password/p%2Fw%C3%A9")["ok"]
+    assert PasswordHash.parse(hashed, Algorithm.SHA256).matches("p/wé".encode())
+    raw = api.get("auth/hash_password/%FF%0A")["ok"]
+    assert PasswordHash.parse(raw).matches(b"\xff\n")
+    for user in ("monitoring", "management"):
+        assert api.by(user, "p").status("GET", "auth/hash_password/x") == 401
+        expected = 200 if user == "monitoring" else 401
+        assert api.by(user, "p").status("GET", MEMORY) == expected
+
+
+def test_no_line_of_the_log_has_the_password_of_a_path(tmp_path: Path) -> None:
+    with managed_server(tmp_path, "--durability", "os", "--log-level", "debug") as server:
+        api = Api(*server.management)
+        secret = "auth/hash_password/hidden%20word"
+        assert api.status("GET", secret) == 200
+        assert api.by("guest", "wrong").status("GET", secret) == 401
+        assert api.status("DELETE", secret) == 405
+        assert api.status("GET", f"{secret}/more") == 404
+        assert api.status("GET", f"{secret}?x=%zz") == 400
+    assert "hidden" not in server.logs

@@ -103,8 +103,11 @@ class PasswordHash:
 
     @classmethod
     def of(cls, password: str, algorithm: Algorithm = Algorithm.SHA256) -> "PasswordHash":
-        """Hash a password with a new salt; argon2id takes some tens of milliseconds."""
-        raw = password.encode()
+        """Hash a password with a new salt; argon2id takes some tens of milliseconds.
+
+        Bytes that are no UTF-8 are those that the text stands for, as in a name.
+        """
+        raw = password.encode("utf-8", "surrogateescape")
         if algorithm is Algorithm.ARGON2ID:
             return cls(algorithm, _ARGON2.hash(raw))
         salt = secrets.token_bytes(SALT_BYTES)

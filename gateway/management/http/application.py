@@ -41,7 +41,7 @@ from gateway.management.http.answers import (
 )
 from gateway.management.http.call import Awaits, Call, Facts
 from gateway.management.http.conditions import holds
-from gateway.management.http.paths import WrongPath, decode, segments_of
+from gateway.management.http.paths import WrongPath, decode, segments_of, without_secrets
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
 from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
@@ -99,13 +99,15 @@ class Application:
         except bodies.BodyCutShort:
             return
         except Exception:  # the edge of a request: the next may be fine
-            log.exception("http request failed method=%s path=%s", scope["method"], scope["path"])
+            path = without_secrets(scope["path"])
+            log.exception("http request failed method=%s path=%s", scope["method"], path)
             reason = "the server failed at this; its log says how"
             answer = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
         try:
             await answer(scope, exchange.receive, exchange.send)
         except TimeoutError:
-            log.warning("http client does not read its answer, cut off path=%s", scope["path"])
+            path = without_secrets(scope["path"])
+            log.warning("http client does not read its answer, cut off path=%s", path)
             raise
 
     async def _routed(self, scope: Scope, receive: Receive) -> Response:

@@ -117,6 +117,11 @@ class Call(Fields):
             return self.hosts()
         return self.administration.hosts(self.path.get("virtual_host"))
 
+    def check_node(self) -> None:
+        """Check that the node of the path, if there is one in it, is this one. Raises NotFound."""
+        if self.path.get("node", self.facts.node) != self.facts.node:
+            raise NotFound("there is one node")
+
     def demand(self, *names: str) -> None:
         """Demand fields of the body. Raises WrongRequest, in RabbitMQ's words."""
         for name in names:

@@ -14,6 +14,7 @@ _DOTS: Final = frozenset((b".", b".."))
 _DEFAULT_EXCHANGE: Final = b"amq.default"
 _EXCHANGE_AT: Final = {b"exchanges": 3, b"bindings": 4}
 """Place of the exchange's name in a path, by the kind of path; that of the default one is empty."""
+_SECRET: Final = re.compile("(/auth/hash_password/).*", re.DOTALL)
 SEGMENTS_MAX: Final = 12
 
 
@@ -46,6 +47,11 @@ def segments_of(raw_path: bytes) -> list[bytes]:
         if part in _DOTS:
             raise WrongPath("a path has neither . nor ..")
     return parts
+
+
+def without_secrets(path: str) -> str:
+    """Return a path, encoded or not, as log lines may have it: without the password in it."""
+    return _SECRET.sub(r"\1…", path)
 
 
 def decode(segment: bytes) -> str:

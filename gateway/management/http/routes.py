@@ -76,7 +76,10 @@ _ENDPOINTS: Final = {
     "GET /cluster-name": Endpoint(server.cluster_name),
     "GET /nodes": Endpoint(server.list_nodes, _M),
     "GET /nodes/{node}": Endpoint(server.get_node, _M),
-    "GET /feature-flags": Endpoint(server.nothing),
+    "GET /nodes/{node}/memory": Endpoint(server.get_memory, _M),
+    # The server's features are all there, and none is about to go; the page has no extensions.
+    "GET /(feature-flags|deprecated-features(|/used)|extensions)": Endpoint(server.nothing),
+    "GET /auth/hash_password/{password}": Endpoint(users.hash_password, _A),
     "GET /auth/attempts/{node}": Endpoint(partial(server.list_attempts, "protocol"), _M),
     "GET /auth/attempts/{node}/source": Endpoint(partial(server.list_attempts, "address"), _M),
     "DELETE /auth/attempts/{node}(|/source)": Endpoint(server.reset_attempts, _M),
@@ -93,6 +96,7 @@ _ENDPOINTS: Final = {
     # There are no quorum queues.
     "GET /health/checks/quorum-queues-without-elected-leaders"
     "/(all-vhosts|vhost/{virtual_host})(|/pattern/{pattern})": Endpoint(health.fine),
+    "GET /healthchecks/node(|/{node})": Endpoint(health.node),
     "GET /aliveness-test/{virtual_host}": Endpoint(health.aliveness),
     "GET /definitions(|/{virtual_host})": Endpoint(definitions.get, _A),
     "POST /definitions(|/{virtual_host})": Endpoint(
@@ -143,7 +147,8 @@ _ENDPOINTS: Final = {
     "GET /(|connections/{connection}/|vhosts/{virtual_host}/)channels": Endpoint(
         connections.list_channels
     ),
-    "GET /queues(|/{virtual_host})": Endpoint(streams.list_queues),
+    # The word comes before a virtual host of this name, as in RabbitMQ.
+    "GET /queues(|/detailed|/{virtual_host})": Endpoint(streams.list_queues),
     "GET /queues/{virtual_host}/{stream}": Endpoint(streams.get_queue),
     "PUT /queues/{virtual_host}/{stream}": Endpoint(streams.put_queue),
     "DELETE /queues/{virtual_host}/{stream}": Endpoint(streams.delete_queue),

@@ -82,6 +82,16 @@ NOT_HERE: Final = {
 }
 """Fields of every RabbitMQ node that have no figure here."""
 
+_MEMORY_OF_ERLANG: Final = (
+    *("connection_readers", "connection_writers", "connection_channels", "connection_other"),
+    *("stream_queue_procs", "stream_queue_replica_reader_procs", "stream_queue_coordinator_procs"),
+    *("quorum_queue_procs", "quorum_queue_dlx_procs", "queue_procs", "plugins", "metadata_store"),
+    *("other_proc", "metrics", "mgmt_db", "quorum_ets", "mnesia", "metadata_store_ets"),
+    *("other_ets", "binary", "msg_index", "code", "atom"),
+    *("allocated_unused", "reserved_unallocated"),
+)
+"""Parts of the memory of every RabbitMQ node; what this process takes is not divided."""
+
 
 def machine_figures(data: Path) -> dict[str, object]:
     """Ask the system how much of everything this process has; call it beside the event loop.
@@ -102,6 +112,20 @@ def machine_figures(data: Path) -> dict[str, object]:
         **counted((("fd_used", _open_descriptors()),)),
         "fd_total": descriptors_max,
         "processors": os.cpu_count() or 1,
+    }
+
+
+def memory_figures() -> dict[str, object]:
+    """Ask the system for the memory of this process, in bytes; call it beside the event loop.
+
+    All of it is `other_system`, so that the parts have the sum that RabbitMQ's have.
+    """
+    resident = _resident_bytes()
+    return {
+        **dict.fromkeys(_MEMORY_OF_ERLANG, 0),
+        "other_system": resident,
+        "strategy": "rss",
+        "total": {"erlang": 0, "rss": resident, "allocated": 0},
     }
 
 

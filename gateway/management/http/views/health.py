@@ -37,6 +37,14 @@ async def alarms(call: Call) -> Response:
     return failed("There are alarms in effect", alarms=alarms) if alarms else passed()
 
 
+async def node(call: Call) -> Response:
+    """Tell the same of this server in the words of RabbitMQ's oldest check."""
+    call.check_node()
+    alarms = [resource.value for resource in call.administration.service.alarms]
+    named = ",".join(f"{{resource_limit,{each},{call.facts.node}}}" for each in alarms)
+    return failed(f"resource alarm(s) in effect:[{named}]") if alarms else passed()
+
+
 async def service(call: Call) -> Response:
     """Tell whether clients are let in."""
     service = call.administration.service

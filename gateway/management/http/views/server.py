@@ -6,7 +6,6 @@ import time
 from typing import Final
 
 from gateway.broker.service import Resource
-from gateway.management.errors import NotFound
 from gateway.management.http.answers import in_slices, value_answer
 from gateway.management.http.call import Answer, Call
 from gateway.management.http.listing import listed_whole
@@ -17,6 +16,7 @@ from gateway.management.http.views.figures import (
     churn,
     counted,
     machine_figures,
+    memory_figures,
     messages,
 )
 from gateway.management.http.views.streams import count_messages
@@ -74,15 +74,16 @@ async def list_nodes(call: Call) -> Answer:
     return await listed_whole(call, [await _node_view(call)], dict)
 
 
-def _check_node(call: Call) -> None:
-    if call.path["node"] != call.facts.node:
-        raise NotFound("there is one node")
-
-
 async def get_node(call: Call) -> Answer:
     """Show this server by its name."""
-    _check_node(call)
+    call.check_node()
     return await _node_view(call)
+
+
+async def get_memory(call: Call) -> Answer:
+    """Show how much memory this server takes."""
+    call.check_node()
+    return {"memory": await asyncio.to_thread(memory_figures)}
 
 
 async def overview(call: Call) -> Answer:
@@ -134,14 +135,14 @@ async def overview(call: Call) -> Answer:
 
 async def list_attempts(by: str, call: Call) -> Answer:
     """List the numbers of logins by protocol, or by address and protocol."""
-    _check_node(call)
+    call.check_node()
     found: list[dict[str, object]] = await call.ask("list_auth_attempts", by=by)
     return await listed_whole(call, found, dict)
 
 
 async def reset_attempts(call: Call) -> None:
     """Count logins from 0 again."""
-    _check_node(call)
+    call.check_node()
     await call.ask("reset_auth_attempts")
 
 

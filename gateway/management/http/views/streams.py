@@ -1,5 +1,6 @@
 """Streams, which are queues to the API."""
 
+from collections import Counter
 from typing import Any, Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
@@ -46,8 +47,10 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
     return result
 
 
-def queue_view(facts: Facts, host: VirtualHost, stream: Stream) -> dict[str, object]:
-    """Show a stream; how much is in it only if it is open."""
+def queue_view(
+    facts: Facts, host: VirtualHost, stream: Stream, consumers: int
+) -> dict[str, object]:
+    """Show a stream with the number of its consumers; how much is in it only if it is open."""
     policy = host.policies.of(stream.name)
     of_operators = host.policies.operators.of(stream.name)
     shown: dict[str, object] = {
@@ -68,6 +71,8 @@ def queue_view(facts: Facts, host: VirtualHost, stream: Stream) -> dict[str, obj
         "policy": None if policy is None else policy.name,
         "operator_policy": None if of_operators is None else of_operators.name,
         "internal_owner": False,
+        "consumers": consumers,
+        "readers": {facts.node: consumers},
         "memory": 0,
         **counted([("reductions", 0)]),
     }
@@ -76,7 +81,13 @@ def queue_view(facts: Facts, host: VirtualHost, stream: Stream) -> dict[str, obj
         return shown
     size = log.committed_length - log.start
     segments = host.streams.logs.limits_of(stream).units_of(size)
-    return {**shown, **messages(_count(log)), "message_bytes": size, "segments": segments}
+    return {
+        **shown,
+        **messages(_count(log)),
+        "message_bytes": size,
+        "segments": segments,
+        "first_timestamp": log.index.timestamp_at(log.start) or 0,
+    }
 
 
 def _open_log(stream: Stream) -> StreamLog | None:
@@ -98,7 +109,14 @@ async def list_queues(call: Call) -> Answer:
     """List all streams, or those of a virtual host."""
     placed = [(host, stream) for host in call.hosts() for stream in host.streams]
     placed.sort(key=lambda each: (each[0].name, each[1].name))
-    return await listed(call, placed, lambda each: queue_view(call.facts, *each))
+    reading = Counter(
+        [
+            consumer.stream
+            async for connection in in_slices(call.administration.connections)
+            for consumer in connection.consumer_details()
+        ]
+    )
+    return await listed(call, placed, lambda each: queue_view(call.facts, *each, reading[each[1]]))
 
 
 async def get_queue(call: Call) -> Answer:
@@ -113,10 +131,8 @@ async def get_queue(call: Call) -> Answer:
     consumers = await queue_consumers(call, stream)
     count = sum(1 for _ in consumers.items)
     return {
-        **queue_view(call.facts, host, stream),
+        **queue_view(call.facts, host, stream, count),
         "state": state,
-        "consumers": count,
-        "readers": {call.facts.node: count},
         "consumer_details": consumers,
         "incoming": [],
         "deliveries": [],

@@ -45,6 +45,11 @@ async def get_user(call: Call) -> Answer:
     return {**_user_view(user), "staged_bytes": call.administration.staged_bytes(user.name)}
 
 
+async def hash_password(call: Call) -> Answer:
+    """Hash the password of the path, in the way that RabbitMQ reads as well."""
+    return {"ok": str(PasswordHash.of(call.path["password"], Algorithm.SHA256))}
+
+
 def _tags(call: Call) -> list[str]:
     tags = call.body.get("tags")
     if isinstance(tags, str):

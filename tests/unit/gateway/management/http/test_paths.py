@@ -2,7 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.management.http.paths import SEGMENTS_MAX, WrongPath, decode, encode, segments_of
+from gateway.management.http.paths import (
+    SEGMENTS_MAX,
+    WrongPath,
+    decode,
+    encode,
+    segments_of,
+    without_secrets,
+)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +93,9 @@ def test_the_default_exchange_may_have_its_empty_name(path: bytes, segments: lis
 def test_no_other_segment_is_empty(path: bytes) -> None:
     with pytest.raises(WrongPath):
         segments_of(path)
+
+
+def test_a_path_for_the_log_is_without_the_password_in_it() -> None:
+    assert without_secrets("/api/auth/hash_password/p\nw/x") == "/api/auth/hash_password/…"
+    for path in ("/api/auth/attempts/node", "/api/queues/%2F/hash_password"):
+        assert without_secrets(path) == path

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from starlette.types import Message
 
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed
+from gateway.management.http.application import Application
 from gateway.management.http.call import Call, Facts
-from gateway.management.http.routes import RESOURCES, Endpoint
+from gateway.management.http.routes import RESOURCES, Endpoint, Resource
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
@@ -90,3 +92,42 @@ def test_an_object_is_answered_with_the_fields_that_are_asked_for(call: Call) ->
     answer = asyncio.run(Endpoint(handler)(call))
     assert answer.status_code == HTTPStatus.OK
     assert answer.body == b'{"name":"x"}'
+
+
+class _Broken(dict[str, Endpoint]):
+    """Methods of a path that fail as a fault of the server does."""
+
+    def __missing__(self, _: str) -> Endpoint:
+        raise RuntimeError("a fault")
+
+    def get(self, method: str, default: object = None) -> Any:  # noqa: ANN401
+        del default
+        return self[method]
+
+
+def test_the_line_of_a_failed_request_is_without_the_password_of_its_path(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backing: Any = None  # nothing of it is reached
+    resource = Resource("/api/auth/hash_password/{password}", _Broken())
+    raw = b"/api/auth/hash_password/hidden%20word"
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/api/auth/hash_password/hidden word",
+        "raw_path": raw,
+        "query_string": b"",
+        "headers": [],
+    }
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    asyncio.run(Application(backing, [resource])(scope, receive, send))
+    assert sent[0]["status"] == HTTPStatus.INTERNAL_SERVER_ERROR
+    assert "http request failed" in caplog.text
+    assert "hidden" not in caplog.text
