@@ -72,6 +72,9 @@ def test_a_stream_is_made_truncated_and_deleted(server: HutchServer) -> None:
     assert (stream["name"], stream["arguments"]["max-age"]) == ("log", "7D")
     assert ctl(server, "truncate_stream", "log", "--before-offset", "3") == {"first_offset": 3}
     assert ctl(server, "truncate_stream", "log", "--before-time", "1h") == {"first_offset": 3}
+    for beyond in (str(2**63), str(2**64 - 1)):
+        truncated = ctl(server, "truncate_stream", "log", "--before-offset", beyond)
+        assert truncated == {"first_offset": 5}, "an offset is a u64, and the end is the most"
     ctl(server, "delete_stream", "log")
     assert ctl(server, "list_streams") == []
 

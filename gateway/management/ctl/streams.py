@@ -122,7 +122,9 @@ def delete_stream() -> None:
 @command(
     HOST,
     _NAME,
-    argument("--before-offset N", "keep from this offset on", type=int),
+    argument(
+        "--before-offset N", "keep from this offset on; all goes if it is behind the end", type=int
+    ),
     argument(
         "--before-time TIME",
         "keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",

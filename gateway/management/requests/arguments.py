@@ -10,6 +10,7 @@ from gateway.management.fields import Fields
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1
+_OFFSET_MAX: Final = 2**64 - 1
 _AS_BYTES: Final = ("utf-8", "surrogateescape")
 
 
@@ -70,14 +71,21 @@ class Arguments(Fields):
 
     def integer(self, name: str, default: int) -> int:
         """Take a whole number."""
+        return self._within(name, default, -_INTEGER_MAX, _INTEGER_MAX)
+
+    def _within(self, name: str, default: int, least: int, most: int) -> int:
         value = super().integer(name, default)
-        if abs(value) > _INTEGER_MAX:
-            raise WrongRequest(f"{name} is not within -{_INTEGER_MAX} and {_INTEGER_MAX}")
+        if not least <= value <= most:
+            raise WrongRequest(f"{name} is not within {least} and {most}")
         return value
 
     def optional_integer(self, name: str) -> int | None:
         """Take a whole number if there is one."""
         return None if self._given.get(name) is None else self.integer(name, 0)
+
+    def optional_offset(self, name: str) -> int | None:
+        """Take an offset if there is one: any u64, as in the stream protocol."""
+        return None if self._given.get(name) is None else self._within(name, 0, 0, _OFFSET_MAX)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Take a list of texts, empty if it is missing."""

@@ -52,6 +52,10 @@ def _name(_: Administration, arguments: Arguments, name: str, default: str | Non
     return arguments.name(name, default)
 
 
+def _offset(_: Administration, arguments: Arguments, name: str) -> int | None:
+    return arguments.optional_offset(name)
+
+
 def _limits(_: Administration, arguments: Arguments, name: str) -> LimitChange:
     limit = arguments.optional_text("limit")
     if limit is None:
@@ -68,6 +72,8 @@ Hosts: TypeAlias = Annotated[list[VirtualHost], _hosts]
 """The virtual host that the argument `virtual_host` names; all if it is left out."""
 Name: TypeAlias = Annotated[str, _name]
 """The name of something that clients make, which need not be UTF-8."""
+Offset: TypeAlias = Annotated[int | None, _offset]
+"""An offset of a stream, any u64; one behind the end means the end."""
 Limits: TypeAlias = Annotated[LimitChange, _limits]
 """A change of limits: all of them are replaced by the argument; or one, which `limit` names, is
 set to `value`, or removed where there is no value."""

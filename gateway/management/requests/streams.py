@@ -13,7 +13,7 @@ from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.requests.clients import consumers_of
-from gateway.management.requests.row import Host, Hosts, Name, request
+from gateway.management.requests.row import Host, Hosts, Name, Offset, request
 from store.errors import StoreError
 
 
@@ -97,13 +97,13 @@ async def delete_stream(
 
 @request()
 async def truncate_stream(
-    host: Host, name: Name, before_offset: int | None, before_timestamp_ms: int | None
+    host: Host, name: Name, before_offset: Offset, before_timestamp_ms: int | None
 ) -> object:
     """Remove what is before an offset, or older than a time."""
     if (before_offset is None) == (before_timestamp_ms is None):
         raise WrongRequest("say either an offset or a time")
-    if (before_offset or before_timestamp_ms or 0) < 0:
-        raise WrongRequest("an offset or a time is not below 0")
+    if (before_timestamp_ms or 0) < 0:
+        raise WrongRequest("a time is not below 0")
     first = await host.streams.logs.truncate(
         host.streams.find(name), offset=before_offset, timestamp_ms=before_timestamp_ms
     )
