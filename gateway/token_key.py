@@ -4,10 +4,12 @@ import logging
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from gateway.settings.errors import ConfigError, Problem
+from store.regular_file import open_regular
 
 log = logging.getLogger(__name__)
 
@@ -20,14 +22,18 @@ _KEY_BYTES_MIN: Final = 32
 _FILE_BYTES_MAX: Final = 64 * 1024
 
 
-def read_key(path: Path) -> bytes:
+def read_key(path: Path, opener: Callable[[str, int], int] | None = None) -> bytes:
     """Return the key in a file: its content without white space at the ends.
+
+    Args:
+        path: The file.
+        opener: Opens it; as every file where it is left out, which may be a link.
 
     Raises:
         ConfigError: It cannot be read, or holds no key.
     """
     try:
-        with path.open("rb") as file:
+        with open(str(path), "rb", opener=opener) as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(_FILE_BYTES_MAX + 1)
     except OSError as error:
@@ -53,7 +59,7 @@ def made_key(directory: Path) -> bytes:
     if not path.exists():
         _make(path)
         log.info("a key of tokens is made path=%s", path)
-    return read_key(path)
+    return read_key(path, open_regular)
 
 
 def _make(path: Path) -> None:

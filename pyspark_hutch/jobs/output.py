@@ -1,8 +1,8 @@
 """Files that jobs write, each whole or not at all."""
 
-import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,14 +16,16 @@ def written_whole(file: Path) -> Iterator[BinaryIO]:
     Raises:
         JobFailed: It cannot be written; where it cannot be made at all, before the block begins.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    # A name that none can guess, and never a file or a link that is there already.
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
         if file.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        with beside.open("wb") as opened:
+        with beside.open("xb") as opened:
             yield opened
         beside.replace(file)
     except OSError as error:
         raise JobFailed(f"cannot write {file}: {error.strerror}") from None
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()

@@ -19,7 +19,7 @@ Little-endian:
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -44,6 +44,11 @@ _LOOSE: Final = struct.Struct("<Q")
 _SEGMENT: Final = struct.Struct("<IIQiIQQQIII")
 _EXTENT: Final = struct.Struct("<QQ")
 
+CHECKED_FROM_BYTES: Final = 64 * 1024 * 1024
+"""A checkpoint above this is looked through before all of it is read (`check_size`): some hundred
+thousand segments have less, and a file that only says that it is large may not fit into memory."""
+
+_SIZE: Final = struct.Struct("<I")
 _CLOSED: Final = 1
 _SEALED: Final = 1
 _DAMAGED: Final = 2
@@ -165,6 +170,35 @@ def check_number(beginning: bytes) -> None:
         )
 
 
+def check_size(size: int, read: Callable[[int, int], bytes]) -> None:
+    """Check that a checkpoint has the bytes that its head and its segments say it has.
+
+    Args:
+        size: Of the file, in bytes.
+        read: Gives up to so many bytes from a position on.
+
+    Raises:
+        OtherFormat: It has another number.
+        StoreError: It has more or fewer, or does not begin like a checkpoint.
+    """
+    beginning = read(_BODY_AT + _HEAD.size, 0)
+    _check_beginning(beginning)
+    *_, count, _, _, loose_count = _HEAD.unpack_from(beginning, _BODY_AT)
+    at = len(beginning) + loose_count * _LOOSE.size
+    while count and at < size:
+        count -= 1
+        (segment_size,) = _SIZE.unpack(read(_SIZE.size, at).ljust(_SIZE.size, b"\0"))
+        at += max(segment_size, _SEGMENT.size)
+    if count or at != size:
+        raise _does_not_fit(min(at, size))
+
+
+def _check_beginning(data: bytes) -> None:
+    check_number(data)
+    if len(data) < _BODY_AT + _HEAD.size or not data.startswith(_BEGINNING):
+        raise StoreError("the checkpoint is damaged: it does not begin like one")
+
+
 def head_of_checkpoint(data: bytes) -> CheckpointHead:
     """Check a checkpoint, and decode its head.
 
@@ -172,9 +206,7 @@ def head_of_checkpoint(data: bytes) -> CheckpointHead:
         OtherFormat: It has another number.
         StoreError: It is damaged.
     """
-    check_number(data)
-    if len(data) < _BODY_AT + _HEAD.size or not data.startswith(_BEGINNING):
-        raise StoreError("the checkpoint is damaged: it does not begin like one")
+    _check_beginning(data)
     (checksum,) = _CHECKSUM.unpack_from(data, BEGINNING_BYTES)
     if xxh3_64_intdigest(memoryview(data)[_BODY_AT:]) != checksum:
         raise StoreError("the checkpoint is damaged: its checksum does not match")

@@ -1,6 +1,7 @@
 """Content of a data directory: recognition of a store among other files, and its removal."""
 
 import enum
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from store.local.data_file import DATA_DIRECTORY
 from store.local.journal_damage import SET_ASIDE
 from store.local.journal_files import JOURNAL_DIRECTORY
 from store.local.reserve import RESERVE
+from store.regular_file import open_regular
 
 _OF_A_STORE: Final = frozenset(
     (
@@ -51,8 +53,9 @@ def look_into(directory: Path) -> Found:
         names = {each.name for each in directory.iterdir()} - _OF_A_FILE_SYSTEM
     except FileNotFoundError:
         return Found.NOTHING
-    if (directory / CHECKPOINT).is_file():
-        with (directory / CHECKPOINT).open("rb") as file:
+    checkpoint = directory / CHECKPOINT
+    if checkpoint.is_file() or checkpoint.is_symlink():
+        with os.fdopen(open_regular(str(checkpoint)), "rb") as file:
             check_number(file.read(BEGINNING_BYTES))
         return Found.STORE
     folders = [directory / JOURNAL_DIRECTORY, directory / DATA_DIRECTORY]

@@ -25,6 +25,7 @@ from typing_extensions import Buffer
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
 from store.local.kernel.file_writes import write_all
 from store.local.kernel.syncing import NUMBER_BYTES, sync_on_request
+from store.regular_file import open_regular
 
 log = logging.getLogger(__name__)
 
@@ -376,9 +377,8 @@ class DirectoryFiles:
     def open(self, path: str, *, create: bool = False) -> PosixFile:
         place = self._place(path)
         access = os.O_RDONLY if self._is_read_only else os.O_RDWR
-        flags = access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
-            return PosixFile(os.open(place, flags, 0o640), place)
+            return PosixFile(open_regular(place, access | (os.O_CREAT if create else 0)), place)
         except OSError as error:
             raise _translated(error, "open", place) from error
 

@@ -7,6 +7,7 @@ on the disk once, and its loss is damage.
 """
 
 import logging
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
@@ -92,13 +93,13 @@ class Evidence:
         self.directory = f"{SET_ASIDE}/{salt:016x}"
         files.make_directory(self.directory)
 
-    def copy(self, path: str) -> None:
-        """Keep a copy of a file."""
+    def copy(self, path: str, bytes_max: int = sys.maxsize) -> None:
+        """Keep a copy of a file, or of its beginning if that is all that is ever read of it."""
         source = self._files.open(path)
         try:
             target = self._files.open(self._place(path), create=True)
             try:
-                size = source.size()
+                size = min(source.size(), bytes_max)
                 for at in range(0, size, _COPY_BYTES):
                     target.write_at(source.read_at(min(_COPY_BYTES, size - at), at), at)
                 target.sync()

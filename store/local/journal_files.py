@@ -27,6 +27,10 @@ _SAY_AGAIN_S: Final = 60.0
 # Of the usual size: a file that is made on a full disk to say what is deleted.
 SMALL_PART: Final = 16
 
+# A file has 8 MiB, and a frame little more than 1 MiB. No more than this is read of a file, however
+# large it says it is.
+FILE_BYTES_MAX: Final = 128 * 1024 * 1024
+
 # Written in small pieces: the pages of one write make one unit of the page cache, and some file
 # systems go through the whole unit at every small write into it.
 ZEROS: Final = bytes(16 * 1024)
@@ -51,14 +55,19 @@ def numbers_in(files: Files) -> list[int]:
     return sorted(int(name) for name in names if name.isdecimal() and str(int(name)) == name)
 
 
+def content_of(files: Files, number: int) -> bytes:
+    """Give the bytes of a journal file."""
+    file = files.open(path_of(number))
+    try:
+        return file.read_at(min(file.size(), FILE_BYTES_MAX), 0)
+    finally:
+        file.close()
+
+
 def is_in_use(files: Files) -> bool:
     """Tell whether a journal holds more than the first frame of a first opening."""
     for number in numbers_in(files):
-        file = files.open(path_of(number))
-        try:
-            data = file.read_at(file.size(), 0)
-        finally:
-            file.close()
+        data = content_of(files, number)
         if any(data[FILE_HEAD_BYTES + FRAME_HEAD_BYTES :].strip(b"\0")):
             return True
     return False
@@ -181,6 +190,7 @@ class SpareFiles:
             self._unsaid = 0
 
     def _make(self, size: int) -> JournalFile:
+        assert size <= FILE_BYTES_MAX
         number = next(self._numbers)
         path = path_of(number)
         file = self._files.open(path, create=True)

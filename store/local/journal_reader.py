@@ -6,7 +6,7 @@ from functools import cached_property
 from store.local.damage import Damage
 from store.local.files import Files
 from store.local.journal import JournalPlace, Tail
-from store.local.journal_files import JOURNAL_DIRECTORY, numbers_in, path_of
+from store.local.journal_files import JOURNAL_DIRECTORY, content_of, numbers_in, path_of
 from store.local.records import (
     FILE_HEAD_BYTES,
     FRAME_HEAD_BYTES,
@@ -187,15 +187,10 @@ class JournalReader:
             # The cheap look first: most files of the ring hold other frames.
             if file.read_at(8, FILE_HEAD_BYTES + 8) != sequence.to_bytes(8, "little"):
                 return False
-            data = file.read_at(file.size(), 0)
-            return self.sequence_at(data, FILE_HEAD_BYTES) == sequence
         finally:
             file.close()
+        return self.sequence_at(self.contents(number), FILE_HEAD_BYTES) == sequence
 
     def contents(self, number: int) -> bytes:
         """Give a file's bytes."""
-        file = self._files.open(path_of(number))
-        try:
-            return file.read_at(file.size(), 0)
-        finally:
-            file.close()
+        return content_of(self._files, number)

@@ -19,8 +19,10 @@ from store.errors import StoreError
 from store.local.catalogue import Catalogue
 from store.local.checkpoint import CHECKPOINT
 from store.local.checkpoint_file import (
+    CHECKED_FROM_BYTES,
     CheckpointHead,
     SegmentImage,
+    check_size,
     head_of_checkpoint,
     segments_of_checkpoint,
 )
@@ -28,7 +30,7 @@ from store.local.damage import Damage, Findings
 from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
 from store.local.files import Files
 from store.local.journal_damage import Evidence, judge
-from store.local.journal_files import is_in_use
+from store.local.journal_files import FILE_BYTES_MAX, is_in_use
 from store.local.journal_files import path_of as journal_path_of
 from store.local.journal_reader import JournalReader
 from store.local.leftovers import leftovers, set_ownerless_aside
@@ -330,7 +332,7 @@ def _set_aside(files: Files, reader: JournalReader, catalogue: Catalogue) -> Non
     evidence = Evidence(files, reader.salt)
     evidence.copy(CHECKPOINT)
     for number in reader.numbers:
-        evidence.copy(journal_path_of(number))
+        evidence.copy(journal_path_of(number), FILE_BYTES_MAX)
     evidence.move(f"{DATA_DIRECTORY}/{name}" for name in leftovers(files, catalogue))
     for segment in catalogue.segments.values():
         # What was given up may be behind the segment's end: the next append begins another file.
@@ -347,7 +349,10 @@ def _load_checkpoint(files: Files) -> tuple[CheckpointHead, list[SegmentImage]] 
         return None
     file = files.open(CHECKPOINT)
     try:
-        data = file.read_at(file.size(), 0)
+        size = file.size()
+        if size > CHECKED_FROM_BYTES:
+            check_size(size, file.read_at)
+        data = file.read_at(size, 0)
     finally:
         file.close()
     return head_of_checkpoint(data), list(segments_of_checkpoint(data))

@@ -183,3 +183,44 @@ def test_what_is_stored_is_shown_readably_and_without_secrets(data: Path) -> Non
     assert nothing.returncode == 2
     assert b"no stream 'nothing'" in nothing.stderr
     assert state_of(data) == before
+
+
+@pytest.mark.parametrize("name", ["journal/99", "lock", "token.key"])
+def test_a_fifo_in_a_directory_is_told_and_not_waited_for(data: Path, name: str) -> None:
+    (data / name).unlink(missing_ok=True)
+    os.mkfifo(data / name)
+    for command in (("store", "check"), ("store", "check", "--repair"), ("store", "inspect")):
+        done = hutch(data, *command, check=False)
+        if name != "token.key":  # which a check does not read
+            assert done.returncode == 1, command
+            assert f"{name.rpartition('/')[2]} is no regular file".encode() in done.stdout
+
+
+def test_files_behind_links_are_none_of_a_store(data: Path, tmp_path: Path) -> None:
+    for path in [*(data / "journal").iterdir(), *(data / "data").iterdir(), data / "checkpoint"]:
+        elsewhere = tmp_path / path.name
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        before = elsewhere.read_bytes()
+        done = hutch(data, "store", "check", "--repair", check=False)
+        said = done.stdout + done.stderr
+        assert f"{path.name} is a link".encode() in said, said
+        assert elsewhere.read_bytes() == before
+        path.unlink()
+        elsewhere.rename(path)
+    assert b"all is sound" in hutch(data, "store", "check").stdout
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "zeros", "journal"])
+def test_a_file_that_only_says_that_it_is_large_is_damage(data: Path, kind: str) -> None:
+    journal = max((data / "journal").iterdir(), key=lambda path: int(path.name))
+    path = journal if kind == "journal" else data / "checkpoint"
+    if kind == "zeros":
+        path.write_bytes(b"")
+    os.truncate(path, 2**40)
+    for command in ("check", "inspect"):
+        done = hutch(data, "store", command, check=False)
+        assert b"Traceback" not in done.stderr, done.stderr
+        if kind != "journal":
+            assert done.returncode == 1
+            assert b"damaged: the checkpoint is damaged" in done.stdout

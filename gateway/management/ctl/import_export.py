@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,7 +129,7 @@ def _write(file: str, content: bytes) -> None:
         return
     # Whole or not at all; hashes of passwords are for the owner alone.
     target = Path(file)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     try:
         with os.fdopen(descriptor, "wb") as opened:

@@ -3,7 +3,8 @@
     scope/stream/<number>.#epoch.<epoch>                              a segment
     scope/stream/<number>.#epoch.<epoch>#transaction.<32 hex>         a transaction's part of it
 
-Source: Pravega's rules for names (`_?[A-Za-z0-9.-]+`, at most 255 characters).
+Source: Pravega's rules for names (`_?[A-Za-z0-9.-]+`, at most 255 characters). `.` and `..` are no
+names here: the path of a token cannot have them.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Final
 TABLE: Final = "hutch/_controller_kvtable/0.#epoch.0"
 """The table of everything that the controller knows."""
 
-_NAME: Final = re.compile(r"_?[A-Za-z0-9.-]{1,254}")
+_NAME: Final = re.compile(r"(?!\.{1,2}\Z)_?[A-Za-z0-9.-]{1,254}")
 _OWN_SCOPE: Final = "hutch"
 
 

@@ -1,5 +1,6 @@
 """The key of the wire protocol's tokens."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -30,3 +31,19 @@ def test_a_file_without_a_key_is_refused_in_words(tmp_path: Path) -> None:
     file.write_bytes(b" \n")
     with pytest.raises(ConfigError, match="holds no key"):
         read_key(file)
+
+
+@pytest.mark.timeout(10)
+def test_the_key_of_a_data_directory_is_a_file_of_its_own(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.write_bytes(b"k" * 64)
+    link = tmp_path / "linked" / "token.key"
+    link.parent.mkdir()
+    link.symlink_to(given)
+    with pytest.raises(ConfigError, match=r"token\.key is a link"):
+        made_key(link.parent)
+    assert read_key(link) == b"k" * 64, "a file that an administrator names may be a link"
+    link.unlink()
+    os.mkfifo(link)
+    with pytest.raises(ConfigError, match="no regular file"):
+        made_key(link.parent)

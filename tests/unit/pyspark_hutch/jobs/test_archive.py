@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -8,6 +9,7 @@ import pytest
 
 from pyspark_hutch.jobs.archive import write_archive
 from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.output import written_whole
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -116,3 +118,23 @@ def test_an_older_archive_is_replaced_and_nothing_is_left_beside_it(tmp_path: Pa
 def test_an_archive_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match=r"cannot write .*/missing/hutch.zip: No such file"):
         write_archive(tmp_path / "missing" / "hutch.zip")
+
+
+def test_a_file_that_is_written_goes_through_no_link_that_lies_beside_it(tmp_path: Path) -> None:
+    victim, target = tmp_path / "victim", tmp_path / "hutch.zip"
+    victim.write_bytes(b"kept")
+    for name in (f".hutch.zip.{os.getpid()}", ".hutch.zip", "hutch.zip"):
+        (tmp_path / name).symlink_to(victim)
+    with written_whole(target) as out:
+        out.write(b"new")
+    assert victim.read_bytes() == b"kept"
+    assert (target.is_symlink(), target.read_bytes()) == (False, b"new")
+
+
+def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
+    target = tmp_path / "page"
+    with written_whole(target) as one, written_whole(target) as other:
+        one.write(b"one")
+        other.write(b"other")
+    assert target.read_bytes() == b"one"
+    assert [each.name for each in tmp_path.iterdir()] == ["page"]

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from store.local.checkpoint_file import (
     SegmentImage,
     bytes_of_checkpoint,
     bytes_of_segment,
+    check_size,
     head_of_checkpoint,
     image_of,
     segments_of_checkpoint,
@@ -48,6 +51,39 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
     data = checkpoint()
     assert head_of_checkpoint(data) == HEAD
     assert list(segments_of_checkpoint(data)) == IMAGES
+
+
+def read_in(data: bytes, zeros: int = 0) -> tuple[int, Callable[[int, int], bytes]]:
+    """Size of a file with zeros behind data, and its reads, of which each is small."""
+
+    def read(size: int, position: int) -> bytes:
+        assert size < 1_000
+        return data[position : position + size].ljust(
+            min(size, len(data) + zeros - position), b"\0"
+        )
+
+    return len(data) + zeros, read
+
+
+def test_the_size_of_a_checkpoint_is_known_without_reading_all_of_it() -> None:
+    check_size(*read_in(checkpoint()))
+    check_size(*read_in(bytes_of_checkpoint(HEAD, [], 0)))
+    for zeros in (1, 3, 100, 2**40):
+        with pytest.raises(StoreError, match=f"at byte {len(checkpoint())} does not fit"):
+            check_size(*read_in(checkpoint(), zeros))
+    for size in range(1, len(checkpoint())):
+        with pytest.raises(StoreError, match="is damaged"):
+            check_size(*read_in(checkpoint()[:size]))
+    with pytest.raises(StoreError, match="does not begin like one"):
+        check_size(*read_in(b"", 2**40))
+    with pytest.raises(OtherFormat):
+        check_size(*read_in(b"hutchcp\xff", 2**40))
+
+
+def test_a_count_of_segments_that_are_not_there_is_not_looked_through() -> None:
+    data = bytes_of_checkpoint(HEAD, [], 2**32 - 1)
+    with pytest.raises(StoreError, match="does not fit"):
+        check_size(*read_in(data, 1_000))
 
 
 def test_an_empty_store_has_a_checkpoint() -> None:

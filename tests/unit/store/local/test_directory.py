@@ -1,5 +1,6 @@
 """A store is told from every other directory, whatever has happened to it."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,17 @@ def test_an_empty_directory_and_a_start_that_was_cut_off_hold_nothing(
 )
 def test_files_that_are_no_store_are_told(tmp_path: Path, names: tuple[str, ...]) -> None:
     assert look_into(filled(tmp_path, *names)) is Found.OTHER
+
+
+@pytest.mark.timeout(10)
+def test_a_checkpoint_that_is_a_link_is_not_followed_and_a_fifo_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "checkpoint").symlink_to("/dev/zero")
+    with pytest.raises(OSError, match="checkpoint is a link"):
+        look_into(tmp_path / "linked")
+    (tmp_path / "waiting").mkdir()
+    os.mkfifo(tmp_path / "waiting" / "checkpoint")
+    assert look_into(tmp_path / "waiting") is Found.OTHER
 
 
 def test_a_store_is_removed_and_what_lies_beside_it_stays(tmp_path: Path) -> None:

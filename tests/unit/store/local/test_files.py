@@ -162,7 +162,7 @@ def test_a_closed_file_touches_no_other_that_has_its_number(
 
 
 def test_a_full_disk_is_told_from_a_broken_one() -> None:
-    full = DirectoryFiles(Path("/dev")).open("full")
+    full = PosixFile(os.open("/dev/full", os.O_RDWR), "full")
     with pytest.raises(DiskFull):
         full.write_at(b"x", 0)
     full.close()

@@ -254,8 +254,9 @@ def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
     with pytest.raises(Conflict):
         rig.ask("add_stream", {"name": "s", "arguments": {"max-age": "7D"}})
     assert rig.ask("truncate_stream", {"name": "s", "before_offset": 5}) == {"first_offset": 0}
-    both = {"before_offset": 1, "before_timestamp_ms": 1}
-    for place in ({}, both, *({"before_offset": each} for each in (-1, 2**64, True, "5"))):
+    both: dict[str, object] = {"before_offset": 1, "before_timestamp_ms": 1}
+    offsets: list[object] = [-1, 2**64, True, "5"]
+    for place in ({}, both, *({"before_offset": each} for each in offsets)):
         with pytest.raises(WrongRequest):
             rig.ask("truncate_stream", {"name": "s", **place})
     with pytest.raises(WrongRequest, match="a time is not below 0"):

@@ -80,14 +80,17 @@ async def test_every_call_of_the_service_is_answered() -> None:
 
 
 async def test_names_that_cannot_be_are_refused(ask: Ask) -> None:
-    for name in ("hutch", "a/b", "", "a" * 256):
+    for name in ("hutch", "a/b", "", "a" * 256, ".", "..", "a\n"):
         answer = await ask("createScope", pb.ScopeInfo(scope=name))
         assert answer.status == pb.CreateScopeStatus.INVALID_SCOPE_NAME, name
 
     await ask("createScope", pb.ScopeInfo(scope="scope"))
-    config = pb.StreamConfig(streamInfo=pb.StreamInfo(scope="scope", stream="a b"))
-    answer = await ask("createStream", config)
-    assert answer.status == pb.CreateStreamStatus.INVALID_STREAM_NAME
+    for name in ("a b", ".", ".."):
+        config = pb.StreamConfig(streamInfo=pb.StreamInfo(scope="scope", stream=name))
+        answer = await ask("createStream", config)
+        assert answer.status == pb.CreateStreamStatus.INVALID_STREAM_NAME, name
+    for name in ("...", "_.", "a."):
+        assert (await ask("createScope", pb.ScopeInfo(scope=name))).status == 0, name
 
 
 async def test_what_is_missing_is_said_to_be(ask: Ask) -> None:
