@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.command_line import Parser
 from gateway.commands.serving import (
     EXIT_CONFIG,
     EXIT_FAILED,
@@ -86,7 +87,7 @@ class _Command:
     summary: str
     description: str
     epilog: str
-    add_arguments: Callable[[argparse.ArgumentParser, Sequence[str]], None]
+    add_arguments: Callable[[Parser, Sequence[str]], None]
     run: Callable[[argparse.Namespace], int]
 
 
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser(given)
     options, surplus = parser.parse_known_args(given)
     if surplus:  # said with the usage of the command that has no such argument
-        getattr(options, "parser", parser).error(f"unrecognized arguments: {' '.join(surplus)}")
+        getattr(options, "parser", parser).refuse(surplus)
     if options.command is None:
         parser.print_help()
         return EXIT_CONFIG
@@ -111,10 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(given: Sequence[str]) -> Parser:
+    parser = Parser(
         "hutch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.pointer = _pointer
     parser.add_argument("--version", action="version", version=f"hutch {own_version()}")
     commands = parser.add_subparsers(dest="command", metavar="command")
     for name, command in _COMMANDS.items():
@@ -130,6 +132,15 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         if name in given:  # describing the flags takes the settings, and those take time to import
             command.add_arguments(subparser, given)
     return parser
+
+
+def _pointer(word: str) -> str:
+    """Return the command of `hutch ctl` that was meant, or what to do in its place."""
+    from gateway.management.ctl.ctl import COMMANDS  # noqa: PLC0415 (see above)
+    from gateway.management.ctl.pointers import pointer_of  # noqa: PLC0415
+
+    name = word.replace("-", "_")
+    return f"it is `hutch ctl {name}`" if name in COMMANDS else pointer_of(name)
 
 
 # ------------------------------------------------------------------------------ serve and config
@@ -207,7 +218,7 @@ def _hash_password(options: argparse.Namespace) -> int:
 # ------------------------------------------------------------------------------- administration
 
 
-def _add_ctl(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+def _add_ctl(parser: Parser, given: Sequence[str]) -> None:
     from gateway.management.ctl import ctl  # noqa: PLC0415
 
     ctl.add_arguments(parser, given)

@@ -1,5 +1,6 @@
 """The management API beside RabbitMQ's own: the same statuses, words, fields, messages."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,10 @@ WATCHED: Final = (
     *("auth/hash_password/%FF", "extensions", "deprecated-features", "deprecated-features/used"),
 )
 """Paths that monitoring tools ask."""
+
+OF_UNIT_TESTS: Final = Path(__file__).parents[1] / "unit" / "gateway" / "management"
+COMMANDS: Final = OF_UNIT_TESTS / "ctl" / "rabbitmq-4.3-commands.txt"
+PATHS: Final = OF_UNIT_TESTS / "http" / "rabbitmq-4.3-paths.txt"
 
 Request = tuple[str, str, object] | tuple[str, str, object, dict[str, str]]
 NEW: Final = {"If-None-Match": "*"}
@@ -159,6 +164,13 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("GET", "health/checks/alarms", None),
     ("GET", "health/checks/port-listener/1", None),
     ("GET", "health/checks/protocol-listener/mqtt", None),
+    ("GET", "health/checks/reached-target-cluster-size", None),
+    ("POST", "queues/%2F/m-q/get", {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
+    ("POST", "queues/%2F/none/get", {"count": 1, "ackmode": "reject_requeue_true"}),
+    ("DELETE", "queues/%2F/m-q/contents", None),
+    ("DELETE", "queues/%2F/none/contents", None),
+    ("GET", "queues/%2F/m-q/get", None),
+    ("GET", "shovels", None),
     ("GET", "queues?page=0&page_size=2", None),
     ("GET", "queues?page=1&page_size=501", None),
     ("DELETE", "users/m-u", None),
@@ -218,6 +230,20 @@ def test_the_same_requests_have_the_same_outcomes(theirs: Api, ours: Api) -> Non
             theirs.status("DELETE", path)
             ours.status("DELETE", path)
     assert not differences
+
+
+def test_the_lists_of_commands_and_paths_are_the_brokers(rabbitmq: RunningBroker) -> None:
+    if rabbitmq.way == "environment":
+        pytest.skip("there is no rabbitmqctl beside a broker that was merely found")
+    listed = rabbitmq.control("help")
+    commands = set(re.findall(r"^   ([a-z_]+) ", listed, re.MULTILINE))
+    assert len(commands) > 80
+    assert commands <= set(COMMANDS.read_text("ascii").split())
+    asked = rabbitmq.control("eval", "[P || {P, _, _} <- rabbit_mgmt_dispatcher:dispatcher()].")
+    paths = {re.sub(":[a-z_]+", "x", path).rstrip("/") for path in re.findall('"(.*?)"', asked)}
+    assert len(paths) > 90
+    known = PATHS.read_text("ascii").replace("/e/x/e/", "/e/x/x/").split()
+    assert paths <= set(known)
 
 
 def fields_of(value: Any, prefix: str = "") -> set[str]:  # noqa: ANN401  # what JSON holds

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.commands.serving import own_version
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
 
@@ -142,3 +143,45 @@ def test_nobody_publishes_to_an_internal_exchange(api: Api) -> None:
         assert api.get("queues/%2F/behind")["messages"] == 0
     finally:
         assert api.status("DELETE", place) == api.status("DELETE", "queues/%2F/behind") == 204
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("shovels", "hutch pipeline copy"),
+        ("federation-links/%2F", "hutch pipeline copy"),
+        ("queues/quorum/%2F/q/status", "no quorum queues"),
+        ("nodes/rabbit@localhost/memory/ets", "/api/nodes/NODE/memory"),
+        ("channels/none", "no channels"),
+        ("nowhere", "Not Found"),
+    ],
+)
+def test_a_path_that_only_rabbitmq_has_is_not_found_with_the_reason(
+    api: Api, path: str, reason: str
+) -> None:
+    answer = api.ask("GET", path)
+    assert (answer.status, answer.json["error"]) == (404, "Object Not Found")
+    assert reason in answer.json["reason"]
+
+
+def test_messages_are_neither_read_nor_purged_over_http(api: Api) -> None:
+    assert api.status("PUT", "queues/%2F/s", {}) == 201
+    asked = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
+    for method, path, what, instead in (
+        ("POST", "queues/%2F/{}/get", "540 basic.get", "a stream client reads it"),
+        ("DELETE", "queues/%2F/{}/contents", "queue.purge", "truncate_stream"),
+    ):
+        answer = api.ask(method, path.format("s"), asked if method == "POST" else None)
+        assert (answer.status, answer.json["error"]) == (400, "bad_request")
+        words = f"{what} not supported by stream queues queue 's' in vhost '/': "
+        assert answer.json["reason"].startswith(words)
+        assert instead in answer.json["reason"]
+        assert api.status(method, path.format("none")) == 404
+    assert api.status("DELETE", "queues/%2F/s") == 204
+
+
+def test_the_version_of_hutch_is_told_beside_rabbitmqs(api: Api) -> None:
+    node = api.get("overview")["node"]
+    for shown in (api.get("overview"), api.get(f"nodes/{node}"), *api.get("nodes")):
+        assert shown["hutch_version"] == own_version()
+        assert shown["rabbitmq_version"] == api.get("version") != own_version()

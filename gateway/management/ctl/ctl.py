@@ -1,7 +1,6 @@
 """`hutch ctl`: everyday changes to a running server."""
 
 import argparse
-import difflib
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -9,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from gateway.command_line import Parser
 from gateway.management.ctl import clients, service, streams, topology, users
 from gateway.management.ctl.asking import Refused, Unreachable, ask
 from gateway.management.ctl.grammar import Argument, Command, WrongUse, add, argument
+from gateway.management.ctl.pointers import pointer_of
 from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
@@ -58,7 +59,6 @@ def epilog() -> str:
 
 
 JSON: Final = argument("--json", "print the answer as JSON")
-_PLACES: Final = ("--data", "--config")
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -71,14 +71,12 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+def add_arguments(parser: Parser, given: Sequence[str]) -> None:
     """Add all commands; only those whose names are given are described in full."""
     parser.description = DESCRIPTION
     parser.epilog = epilog()
     add_place(parser)
-    verb = _verb(given)
-    if verb is not None and verb.replace("-", "_") not in COMMANDS:
-        parser.error(_no_such(verb))
+    parser.pointer = pointer_of
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         dashed = command.name.replace("_", "-")
@@ -86,27 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None
             commands.add_parser(command.name)
             continue
         for name in {command.name: None, dashed: None}:
-            parser = commands.add_parser(
+            described = commands.add_parser(
                 name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
             )
-            add_command(parser, command, JSON)
-
-
-def _verb(given: Sequence[str]) -> str | None:
-    """Return the first word that is neither a flag of `hutch ctl` nor its value."""
-    words = iter(given[given.index("ctl") + 1 :])
-    for word in words:
-        if word in _PLACES:
-            next(words, None)
-        elif not word.startswith("-"):
-            return word
-    return None
-
-
-def _no_such(verb: str) -> str:
-    close = difflib.get_close_matches(verb.replace("-", "_"), COMMANDS, n=3)
-    meant = f"; did you mean {' or '.join(close)}?" if close else ";"
-    return f"there is no command {verb!r}{meant} `hutch ctl --help` lists them"
+            add_command(described, command, JSON)
 
 
 def add_command(parser: argparse.ArgumentParser, command: Command, *more: Argument) -> None:

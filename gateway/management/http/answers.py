@@ -68,9 +68,9 @@ def front_page() -> Response:
     )
 
 
-def not_found() -> Response:
-    """Answer that there is no such thing, or no such path."""
-    return refusal(HTTPStatus.NOT_FOUND, "Object Not Found", NOT_FOUND)
+def not_found(reason: str | None = None) -> Response:
+    """Answer that there is no such thing, or no such path and perhaps why."""
+    return refusal(HTTPStatus.NOT_FOUND, "Object Not Found", reason or NOT_FOUND)
 
 
 class Refused(Exception):

@@ -30,6 +30,7 @@ from gateway.broker.errors import BrokerError
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import AdministrationError
 from gateway.management.http import bodies
+from gateway.management.http.absent import reason_of
 from gateway.management.http.answers import (
     CHALLENGE,
     Refused,
@@ -119,7 +120,7 @@ class Application:
         for pattern, resource in self._paths:
             if (found := pattern.match(path)) is not None:
                 return await self._answer(resource, scope, receive, found.groupdict())
-        return not_found()
+        return not_found(reason_of(path))
 
     async def _answer(
         self, resource: Resource, scope: Scope, receive: Receive, names: Mapping[str, str]

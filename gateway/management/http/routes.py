@@ -90,6 +90,7 @@ _ENDPOINTS: Final = {
     "GET /health/checks/certificate-expiration/{within}/{unit}": Endpoint(certificates.check),
     "GET /health/checks/port-listener/{port}": Endpoint(health.port),
     "GET /health/checks/protocol-listener/{protocol}": Endpoint(health.protocol),
+    "GET /health/checks/reached-target-cluster-size": Endpoint(health.fine),
     # Virtual hosts are open and the tables are read before anything is answered.
     "GET /health/checks/virtual-hosts": Endpoint(health.fine),
     "GET /health/checks/metadata-store/initialized(|/with-data)": Endpoint(health.fine),
@@ -152,6 +153,8 @@ _ENDPOINTS: Final = {
     "GET /queues/{virtual_host}/{stream}": Endpoint(streams.get_queue),
     "PUT /queues/{virtual_host}/{stream}": Endpoint(streams.put_queue),
     "DELETE /queues/{virtual_host}/{stream}": Endpoint(streams.delete_queue),
+    "POST /queues/{virtual_host}/{stream}/get": Endpoint(streams.get_messages),
+    "DELETE /queues/{virtual_host}/{stream}/contents": Endpoint(streams.purge),
     "GET /queues/{virtual_host}/{stream}/bindings": Endpoint(exchanges.list_bindings),
     "GET /exchanges(|/{virtual_host})": Endpoint(exchanges.list_exchanges),
     "GET /exchanges/{virtual_host}/{exchange}": Endpoint(exchanges.get_exchange),

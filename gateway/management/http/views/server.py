@@ -60,6 +60,7 @@ async def _node_view(call: Call) -> dict[str, object]:
         "mem_alarm": Resource.MEMORY in call.administration.service.alarms,
         "disk_free_alarm": Resource.DISK in call.administration.service.alarms,
         "rates_mode": "none",
+        "hutch_version": call.administration.service.about.version,
         "rabbitmq_version": call.facts.version,
         "partitions": [],
         "applications": [],
@@ -91,6 +92,7 @@ async def overview(call: Call) -> Answer:
     hosts, facts, connections = call.hosts(), call.facts, visible_connections(call)
     reading = [len(each.consumer_details()) async for each in in_slices(connections)]
     return {
+        "hutch_version": call.administration.service.about.version,
         "management_version": facts.version,
         "rabbitmq_version": facts.version,
         "product_name": facts.peer_properties["product"],

@@ -166,6 +166,24 @@ async def delete_queue(call: Call) -> None:
     await call.ask("delete_stream", virtual_host=host, name=name, if_empty=if_empty)
 
 
+async def get_messages(call: Call) -> Answer:
+    """Refuse to read a stream over HTTP, as RabbitMQ does. Raises WrongRequest, NotFound."""
+    raise _not_for_streams(call, "540 basic.get", "a stream client reads it from any offset")
+
+
+async def purge(call: Call) -> Answer:
+    """Refuse to empty a stream, as RabbitMQ does. Raises WrongRequest, NotFound."""
+    command = "hutch ctl truncate_stream STREAM --before-offset 18446744073709551615"
+    raise _not_for_streams(call, "queue.purge", f"`{command}` removes what is in it")
+
+
+def _not_for_streams(call: Call, what: str, instead: str) -> WrongRequest:
+    host, name = call.host(), call.path["stream"]
+    host.streams.find(name)
+    said = f"{what} not supported by stream queues queue '{name}' in vhost '{host.name}'"
+    return WrongRequest(f"{said}: {instead}")
+
+
 async def put_super_stream(call: Call) -> None:
     """Create a super stream with a number of partitions, or one for each binding key."""
     host = call.host()

@@ -1,0 +1,48 @@
+"""Command lines that say what was probably meant: a command, an option, or the value of one."""
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+_CLOSE_MAX: Final = 3
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question to put behind a wrong word; an empty text if nothing known is like it."""
+    names = {_plain(name): name for name in known}
+    close = [names[each] for each in get_close_matches(_plain(word), names, _CLOSE_MAX)]
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("-", "_")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that names what is like a wrong word; its commands have parsers of this kind.
+
+    Attributes:
+        pointer: Says what to do in place of a command that there is not; empty if that is unknown.
+    """
+
+    pointer: Callable[[str], str] | None = None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  # argparse's
+        """Check a value that is one of several. Raises ArgumentError, or ends the process."""
+        if action.choices is None or value in action.choices:
+            return
+        meant = did_you_mean(str(value), action.choices)
+        if not isinstance(action, argparse._SubParsersAction):  # noqa: SLF001  # has no other name
+            names = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{value!r} is none of {names}{meant}")
+        told = f"there is no {str(action.metavar).lower()} {value!r}"
+        if pointer := self.pointer and self.pointer(value):
+            self.error(f"{told}: {pointer}")
+        self.error(f"{told}{meant or ';'} `{self.prog} --help` lists them")
+
+    def refuse(self, words: Sequence[str]) -> None:
+        """End the process with what is wrong with words that no argument takes."""
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        meant = "".join(did_you_mean(option, self._option_string_actions) for option in options)
+        self.error(f"unrecognized arguments: {' '.join(words)}{meant}")
