@@ -16,6 +16,7 @@ from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.connections import Connections
+from gateway.broker.first_file import FirstFile
 from gateway.broker.openings import Openings
 from gateway.broker.service import About, Resource, Service
 from gateway.broker.streams import StreamsPorts
@@ -111,7 +112,7 @@ class Backend:
         definitions = await awaited(first.begin(is_fresh=access.is_fresh))
         is_without_users = first.is_given_up and not access.users()
         is_first = access.is_fresh or is_without_users
-        await awaited(self._seed(access, definitions, is_first=is_first))
+        await awaited(self._seed(store, access, definitions, is_first=is_first))
         virtual_hosts = await self._open_virtual_hosts(store, access)
         in_thread = Threads(self._loop, 1).run
         failed_max = settings.users.failed_logins_a_second_max
@@ -170,18 +171,29 @@ class Backend:
         return pending
 
     async def _seed(
-        self, access: Access, definitions: ReadDefinitions | None, *, is_first: bool
+        self,
+        store: SegmentStore,
+        access: Access,
+        definitions: ReadDefinitions | None,
+        *,
+        is_first: bool,
     ) -> None:
         """Write the first users on the very first start."""
         settings = self._settings.users
         brings_users = definitions is not None and definitions.definitions.users
         if is_first and brings_users and settings.file is None:
             await access.seed([], [])
-        elif is_first:
-            await access.seed(*first_users(settings))
-        elif settings.file is not None:
+            return
+        file = None if settings.file is None else FirstFile(store, "users.file", settings.file)
+        if is_first:
+            found = first_users(settings, None if file is None else file.read)
+            if file is not None:
+                await file.note()
+            await access.seed(*found)
+        elif file is not None and not await file.is_unchanged():
             log.warning(
-                "users file is ignored, users are kept in the store since the first start file=%s",
+                "users file is ignored, it is not the one of the first start, and users are kept in"
+                " the store since then: hutch ctl changes them file=%s",
                 settings.file,
             )
 

@@ -297,6 +297,8 @@ def test_definitions_of_the_first_start_are_there_for_the_first_client_and_then_
     assert {user["name"] for user in ctl(server, "list_users")} == {"app", "nopass", "old"}
     assert len(ctl(server, "list_streams")) == 7
     ctl(server, "delete_stream", "-p", "orders", "log")
+    server.restart()
+    assert "definitions file is ignored" not in server.logs, "it is the one that was taken"
     server.terminate()
     file.write_text("no longer JSON")
     server.start()

@@ -110,12 +110,15 @@ def test_users_and_virtual_hosts_survive_a_crash(server: HutchServer) -> None:
             Client.opened(server.host, server.port)
 
 
-def test_a_users_file_is_read_once_and_then_ignored_with_a_warning(tmp_path: Path) -> None:
+def test_a_users_file_is_read_once_and_warned_of_when_it_is_another(tmp_path: Path) -> None:
     users = tmp_path / "users.toml"
     users.write_text(f'[[users]]\nname = "app"\npassword_hash = "{PasswordHash.of("first")}"\n')
     with HutchServer(tmp_path / "data", "--users", str(users)) as server:
         assert "users file is ignored" not in server.logs
         Client.opened(server.host, server.port, user="app", password="first").close()
+        server.restart()
+        server.restart()
+        assert "users file is ignored" not in server.logs, "it is the one that was taken"
         server.terminate()
         users.write_text("nothing that could be read")
         server.start()
@@ -123,6 +126,10 @@ def test_a_users_file_is_read_once_and_then_ignored_with_a_warning(tmp_path: Pat
         Client.opened(server.host, server.port, user="app", password="first").close()
 
         assert "users file is ignored" in server.logs
+        server.terminate()
+        users.unlink()
+        server.start()
+        assert server.logs.count("users file is ignored") == 2
         server.terminate()
 
 

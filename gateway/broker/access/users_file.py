@@ -14,7 +14,7 @@ have one, and can be given as they are:
 import json
 import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -35,11 +35,17 @@ _PERMISSION_FIELDS: Final = ("user", "vhost", "configure", "write", "read")
 _FIELDS: Final = frozenset({"name", "password_hash", "hashing_algorithm", "tags", "limits"})
 
 
-def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
+def first_users(
+    settings: UsersSettings, read: Callable[[], bytes] | None = None
+) -> tuple[list[User], list[Permission]]:
     """Return the users of the first start, and their permissions in the virtual host `/`.
 
     Without a file there is guest with the password guest. A file's users may do everything, unless
     it has permissions of its own.
+
+    Args:
+        settings: They name the file.
+        read: Reads it, in another way than usual.
 
     Raises:
         ConfigError: The file cannot be read, or entries are wrong: one line for each fault.
@@ -47,7 +53,7 @@ def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
     if settings.file is None:
         users = [User(GUEST, PasswordHash.of(GUEST, Algorithm.ARGON2ID), ("administrator",))]
         return users, [_everything(GUEST)]
-    content = _content(settings.file)
+    content = _content(settings.file, read or settings.file.read_bytes)
     users = _read(settings.file, content)
     if "permissions" not in content:
         return users, [_everything(user.name) for user in users]
@@ -127,9 +133,9 @@ def _read(path: Path, content: Mapping[str, object]) -> list[User]:
     return list(users.values())
 
 
-def _content(path: Path) -> Mapping[str, object]:
+def _content(path: Path, read: Callable[[], bytes]) -> Mapping[str, object]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read().decode()
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ConfigError.in_file(_SETTING, path, f"cannot read it: {error.strerror}") from None

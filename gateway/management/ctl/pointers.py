@@ -192,7 +192,8 @@ _GROUPS: Final[Iterable[tuple[str, str]]] = (
     ("`hutch pipeline copy` copies streams from server to server", "shovels federation"),
     (_ADMIN, "declare delete list show"),
 )
-"""What to do, and the commands in whose place; of rabbitmqadmin the first words alone."""
+"""Texts that say what to do, each with the commands in whose place; of rabbitmqadmin only the first
+words of commands are here."""
 
 POINTERS: Final[Mapping[str, str]] = {
     name: what for what, names in _GROUPS for name in names.split()

@@ -13,6 +13,7 @@ from typing import Final
 from gateway.broker.access.authentication import GUEST
 from gateway.broker.access.model import User
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
+from gateway.broker.first_file import FirstFile
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from gateway.management.administration import Administration
@@ -44,7 +45,8 @@ class FirstStart:
 
     def __init__(self, store: SegmentStore, file: Path | None) -> None:
         self._kept = KeptTable(store, server_table("definitions"))
-        self._file = file
+        self._file = None if file is None else FirstFile(store, _SETTING, file)
+        self._path = file
         self.is_given_up = False
 
     async def begin(self, *, is_fresh: bool) -> ReadDefinitions | None:
@@ -62,9 +64,11 @@ class FirstStart:
         """
         state = (await self._kept.load()).get(_STATE)
         if not is_fresh and state != _BEGUN:
-            if self._file is not None:
+            if self._file is not None and not await self._file.is_unchanged():
                 log.warning(
-                    "definitions file is ignored, it is for the first start file=%s", self._file
+                    "definitions file is ignored, it is not the one of the first start:"
+                    " hutch import takes it file=%s",
+                    self._path,
                 )
             return None
         if self._file is None:
@@ -72,7 +76,8 @@ class FirstStart:
                 self.is_given_up = True
                 log.warning("definitions of the first start are not all imported")
             return None
-        read = _read(self._file)
+        read = self._read(self._file)
+        await self._file.note()
         await self._kept.write({_STATE: _BEGUN})
         return read
 
@@ -87,9 +92,9 @@ class FirstStart:
         try:
             plan = await import_read(administration, read, dry_run=False)
         except DefinitionsError as error:
-            raise _unusable(self._file, error) from error
+            raise _unusable(self._path, error) from error
         except AdministrationError as error:
-            raise ConfigError.in_file(_SETTING, self._file, str(error)) from error
+            raise ConfigError.in_file(_SETTING, self._path, str(error)) from error
         for row in plan.rows:
             if row.outcome is not Outcome.IMPORTED:
                 log.info(
@@ -102,19 +107,17 @@ class FirstStart:
                 )
         await self._kept.write({_STATE: _DONE})
 
-
-def _read(file: Path) -> ReadDefinitions:
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(BYTES_MAX + 1)
-        read = read_with_problems(content)
-        if read.problem_count:  # told together with what is wrong between its objects
-            plan_import(read, _fresh())
-        return read  # noqa: TRY300  # what raises is above
-    except OSError as error:
-        raise ConfigError.in_file(_SETTING, file, f"cannot read it: {error.strerror}") from None
-    except DefinitionsError as error:
-        raise _unusable(file, error) from error
+    def _read(self, file: FirstFile) -> ReadDefinitions:
+        try:
+            read = read_with_problems(file.read(BYTES_MAX + 1))
+            if read.problem_count:  # told together with what is wrong between its objects
+                plan_import(read, _fresh())
+            return read  # noqa: TRY300  # what raises is above
+        except OSError as error:
+            reason = f"cannot read it: {error.strerror}"
+            raise ConfigError.in_file(_SETTING, self._path, reason) from None
+        except DefinitionsError as error:
+            raise _unusable(self._path, error) from error
 
 
 def _fresh() -> Definitions:

@@ -33,6 +33,9 @@ def test_definitions_are_imported_at_the_first_start_and_never_again(
     assert rig.administration.virtual_hosts.names() == ["/", "empty", "orders"]
     assert "definition skipped kind=queue" in caplog.text
     assert run(first(rig, file).begin(is_fresh=False)) is None
+    assert "definitions file is ignored" not in caplog.text, "it is the one that was taken"
+    file.write_bytes(FULL + b"\n")
+    assert run(first(rig, file).begin(is_fresh=False)) is None
     assert "definitions file is ignored" in caplog.text
     assert run(first(rig, None).begin(is_fresh=False)) is None
 
