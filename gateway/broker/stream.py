@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.catalogue import StreamEntry
+from gateway.log.extent import Extent
 from gateway.log.log import StreamLog
 from gateway.log.retention import Limits
 from gateway.pending import Pending
@@ -47,8 +48,8 @@ class Stream:
     """Before then (`time.monotonic`) the log tells of no more."""
     index_garbage: int = 0
     """Entries of the stored index that went since it was truncated."""
-    oldest: tuple[int, int] | None = None
-    """Position and offset of a chunk that was the oldest while the log was not open."""
+    resting: Extent | None = None
+    """Bounds that it has while its log is not open; None until they are looked up."""
 
     @property
     def name(self) -> str:

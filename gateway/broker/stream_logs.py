@@ -163,18 +163,30 @@ class StreamLogs:
             StreamNotAvailable: It cannot be opened now.
             StreamDoesNotExist: It was deleted meanwhile.
         """
-        if stream.log is None and stream.opening is None:
+        await self._look_up(stream)
+        found = self.extent_at_hand(stream)
+        return extent_of(await self.of(stream)) if found is None else found
+
+    async def _look_up(self, stream: Stream) -> None:
+        """Look up where a stream at rest begins and ends: once, since changes open its log."""
+        if stream.log is None and stream.opening is None and stream.resting is None:
             with suppress(StoreError):  # opening the log says what is wrong
-                found = await stored_extent(
+                stream.resting = await stored_extent(
                     self._ports.store,
                     self._storage.names_of(stream.entry).data_segment,
                     stream.arguments.initial_offset or 0,
-                    stream.oldest,
                 )
-                if found is not None and stream.log is None:
-                    stream.oldest = found.start, found.first_offset
-                    return found
-        return extent_of(await self.of(stream))
+
+    async def look_up_all(self) -> None:
+        """Look up where the streams at rest begin and end; no log is opened for that."""
+        for stream in tuple(self._streams):
+            await self._look_up(stream)
+
+    def extent_at_hand(self, stream: Stream) -> Extent | None:
+        """Return where a stream begins and ends, None if that is not known without opening it."""
+        if stream.log is not None:
+            return None if stream.log.failure is not None else extent_of(stream.log)
+        return None if stream.opening is not None else stream.resting
 
     async def restart(self, stream: Stream) -> None:
         """Close a stream for all its users and open it anew; what was accepted is stored first.

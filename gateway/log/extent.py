@@ -30,6 +30,11 @@ class Extent:
     size_bytes: int
     start: int
 
+    @property
+    def records(self) -> int:
+        """Number of its records."""
+        return self.next_offset - self.first_offset
+
 
 def extent_of(log: StreamLog) -> Extent:
     """Return the bounds of an open log."""
@@ -38,16 +43,13 @@ def extent_of(log: StreamLog) -> Extent:
     return Extent(first, following, log.committed_length - log.start, log.start)
 
 
-async def stored_extent(
-    store: SegmentStore, segment: str, initial_offset: int, oldest: tuple[int, int] | None
-) -> Extent | None:
+async def stored_extent(store: SegmentStore, segment: str, initial_offset: int) -> Extent | None:
     """Return the bounds of a stream whose log is not open.
 
     Args:
         store: Holds the segment.
         segment: That of the chunks.
         initial_offset: Of the stream's first record.
-        oldest: Position and offset of a chunk, which need not be read if it is the oldest.
 
     Returns:
         None if only a log can tell: there is damage, or nothing says the next offset.
@@ -66,7 +68,7 @@ async def stored_extent(
     following = initial_offset if number == ABSENT else next_offset_and_epoch(number)[0]
     first: int | None = following
     if info.length > info.start:
-        first = await _first_offset(store, segment, info.start, initial_offset, oldest)
+        first = await _first_offset(store, segment, info.start, initial_offset)
     if first is None or first > following:
         return None
     return Extent(first, following, info.length - info.start, info.start)
@@ -77,13 +79,10 @@ async def _first_offset(
     segment: str,
     start: int,
     initial_offset: int,
-    oldest: tuple[int, int] | None,
 ) -> int | None:
     """Return the offset of the oldest chunk; None if the chunk is damaged."""
     if not start:
         return initial_offset
-    if oldest is not None and oldest[0] == start:
-        return oldest[1]
     opened: Pending[Reader] = Pending()
     store.open_reader(segment, done=opened.settle)
     chunk = await chunk_at(await opened, seal_seed(segment), start)

@@ -11,6 +11,7 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
+from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer, managed_server
 from tests.integration.server import HutchServer, ServerDidNotStart
 from tests.waiting import HANG_S
@@ -292,3 +293,32 @@ def test_a_browser_at_the_front_door_reads_one_line_without_logging_in(
 
     assert text.count("\n") == 1
     assert "/api/overview" in text
+
+
+def counts(api: Api) -> tuple[dict[str, int], int, int]:
+    """Messages of each stream as the lists have them, in all, and of the virtual host."""
+    lists = [api.get(path) for path in ("queues", "queues/detailed", "queues?page=1&sort=messages")]
+    lists[-1] = lists[-1]["items"]
+    each, *others = [{queue["name"]: queue["messages"] for queue in listed} for listed in lists]
+    assert others == [each, each]
+    totals = api.get("overview")["queue_totals"]["messages"], api.get("vhosts/%2F")["messages"]
+    return each, *totals
+
+
+def test_streams_that_were_not_used_since_the_start_are_counted(start_server: StartServer) -> None:
+    server = start_server("--durability", "os")
+    with Client.opened(*server.endpoint) as client:
+        for number, (name, count) in enumerate({"none": 0, "some": 7, "cut": 5}.items()):
+            client.create(name)
+            client.declare(number, name)
+            for each in range(count):
+                client.publish(number, {each: b"hello"})
+                client.confirmed_ids(1)
+    ctl(server, "truncate_stream", "cut", "--before-offset", "3")
+    expected = {"none": 0, "some": 7, "cut": 2}, 9, 9
+    assert counts(Api(*server.management)) == expected
+    for stop in (server.terminate, server.kill):
+        stop()
+        server.start()
+        assert counts(Api(*server.management)) == expected
+        assert counts(Api(*server.management)) == expected

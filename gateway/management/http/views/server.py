@@ -118,7 +118,7 @@ async def overview(call: Call) -> Answer:
             "queues": sum(len(host.streams) for host in hosts),
             "consumers": sum(reading),
         },
-        "queue_totals": messages(sum([await count_messages(host) for host in hosts])),
+        "queue_totals": messages(sum([await count_messages(call, host) for host in hosts])),
         "message_stats": {},
         "churn_rates": churn(),
         "listeners": [

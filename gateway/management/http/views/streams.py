@@ -7,7 +7,6 @@ from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
-from gateway.log.log import StreamLog
 from gateway.management.definitions.exporting import queue_arguments
 from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
@@ -50,7 +49,7 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
 def queue_view(
     facts: Facts, host: VirtualHost, stream: Stream, consumers: int
 ) -> dict[str, object]:
-    """Show a stream with the number of its consumers; how much is in it only if it is open."""
+    """Show a stream with the number of its consumers, and how much is in it if that is known."""
     policy = host.policies.of(stream.name)
     of_operators = host.policies.operators.of(stream.name)
     shown: dict[str, object] = {
@@ -76,37 +75,34 @@ def queue_view(
         "memory": 0,
         **counted([("reductions", 0)]),
     }
-    log = _open_log(stream)
-    if log is None:  # it would have to be looked up
+    extent = host.streams.logs.extent_at_hand(stream)
+    if extent is None:
         return shown
-    size = log.committed_length - log.start
-    segments = host.streams.logs.limits_of(stream).units_of(size)
+    segments = host.streams.logs.limits_of(stream).units_of(extent.size_bytes)
+    index = None if stream.log is None else stream.log.index
     return {
         **shown,
-        **messages(_count(log)),
-        "message_bytes": size,
+        **messages(extent.records),
+        "message_bytes": extent.size_bytes,
         "segments": segments,
-        "first_timestamp": log.index.timestamp_at(log.start) or 0,
+        "first_timestamp": 0 if index is None else index.timestamp_at(extent.start) or 0,
     }
 
 
-def _open_log(stream: Stream) -> StreamLog | None:
-    log = stream.log
-    return None if log is None or log.failure is not None else log
-
-
-def _count(log: StreamLog) -> int:
-    return 0 if log.is_empty else log.committed_next_offset - log.first_offset
-
-
-async def count_messages(host: VirtualHost) -> int:
-    """Count the records of all open streams; other requests run meanwhile."""
-    streams = in_slices(host.streams, _COUNTED_AT_ONCE)
-    return sum([_count(log) async for stream in streams if (log := _open_log(stream)) is not None])
+async def count_messages(call: Call, host: VirtualHost) -> int:
+    """Count the records of all streams; other requests run meanwhile."""
+    logs = host.streams.logs
+    await call.awaits(logs.look_up_all())
+    extents = [
+        logs.extent_at_hand(stream) async for stream in in_slices(host.streams, _COUNTED_AT_ONCE)
+    ]
+    return sum(extent.records for extent in extents if extent is not None)
 
 
 async def list_queues(call: Call) -> Answer:
     """List all streams, or those of a virtual host."""
+    for host in call.hosts():
+        await call.awaits(host.streams.logs.look_up_all())
     placed = [(host, stream) for host in call.hosts() for stream in host.streams]
     placed.sort(key=lambda each: (each[0].name, each[1].name))
     reading = Counter(

@@ -32,14 +32,14 @@ def _view(call: Call, name: str, count: int) -> dict[str, object]:
 
 async def list_all(call: Call) -> Answer:
     """List the virtual hosts that the actor may see; all of them for monitoring."""
-    counted = {host.name: await count_messages(host) for host in call.watched_hosts()}
+    counted = {host.name: await count_messages(call, host) for host in call.watched_hosts()}
     names = [host.name for host in call.watched_hosts() if host.name in counted]  # still
     return await listed(call, names, lambda name: _view(call, name, counted[name]))
 
 
 async def get(call: Call) -> Answer:
     """Show one virtual host."""
-    count = await count_messages(call.host())
+    count = await count_messages(call, call.host())
     return _view(call, call.host().name, count)
 
 
