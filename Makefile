@@ -43,7 +43,7 @@ export TELL_COMPILED
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
 SPARK_TESTS   = $(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES)
-PACKAGES      := gateway pyspark_hutch store
+PACKAGES      := gateway hutch pyspark_hutch store
 WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
 ASKED         := $(or $(wildcard $(BIN)/python),$(PYTHON))

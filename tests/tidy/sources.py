@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-SHIPPED: Final = ("gateway", "pyspark_hutch", "store")
+SHIPPED: Final = ("gateway", "hutch", "pyspark_hutch", "store")
 """The packages that an installation has."""
 
 SOURCES: Final = sorted(

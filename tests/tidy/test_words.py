@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.tidy.sources import ROOT, SOURCES, name_of
 
-CHECKED: Final = ("compat", "gateway", "pyspark_hutch", "store")
+CHECKED: Final = ("compat", "gateway", "hutch", "pyspark_hutch", "store")
 """Folders that keep the rules."""
 
 BEGINNINGS: Final = re.compile(r"(What|Which|Who|Whom|Whose|Whether|How|Where|When|Why|Of)\b")

@@ -12,7 +12,7 @@ from gateway.kernels import HOT_OBJECTS, KERNELS
 
 ROOT: Final = Path(__file__).parents[2]
 BUILT_FROM: Final = (
-    *("gateway", "pyspark_hutch", "store"),
+    *("gateway", "hutch", "pyspark_hutch", "store"),
     *("LICENSE", "README.md", "pyproject.toml", "setup.py"),
 )
 DESCRIBE: Final = """

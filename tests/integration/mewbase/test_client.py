@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import ssl
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from compat.certificates import make
-from compat.mewbase.client import Client, Refused, Subscription, connect
+from hutch.mewbase import Client, Refused, Subscription, connect
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import REPOSITORY, HutchServer, server_environment
 from tests.integration.tls_rig import tls_arguments
@@ -146,7 +147,9 @@ def test_the_client_speaks_tls(start_mewbase: StartMewbase, tmp_path: Path) -> N
     within(scenario())
 
 
-def test_the_example_of_the_page_runs_as_printed(start_mewbase: StartMewbase) -> None:
+def test_the_program_of_the_page_runs_as_printed_wherever_it_is_saved(
+    start_mewbase: StartMewbase, tmp_path: Path
+) -> None:
     server = start_mewbase(HUTCH_MEWBASE__CHANNELS="orders")
     (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     program = textwrap.dedent(example).replace("7451", str(port_of(server)))
@@ -154,10 +157,15 @@ def test_the_example_of_the_page_runs_as_printed(start_mewbase: StartMewbase) ->
         'username="guest", password="guest"', 'username="mew", password="base"'
     )
 
+    file = tmp_path / "orders.py"
+    file.write_text(program, encoding="utf-8")
+    environment = server_environment()
+    del environment["PYTHONPATH"]  # it finds what is installed, and nothing else
+
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=REPOSITORY,
-        env=server_environment(),
+        [sys.executable, str(file)],
+        cwd=tmp_path,
+        env=environment,
         capture_output=True,
         text=True,
         timeout=HANG_S,
@@ -166,3 +174,21 @@ def test_the_example_of_the_page_runs_as_printed(start_mewbase: StartMewbase) ->
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0 {'number': 1}\n1 {'number': 2}\n"
+
+
+def test_without_bson_the_import_says_what_brings_it(tmp_path: Path) -> None:
+    (tmp_path / "bson.py").write_text("raise ModuleNotFoundError('no bson', name='bson')\n")
+    environment = server_environment({"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"})
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import hutch.mewbase"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError: hutch.mewbase needs bson of pymongo"), last

@@ -1,5 +1,7 @@
 """A client of mewbase's protocol for asyncio: publish events, and read them.
 
+    from hutch.mewbase import connect
+
     async with await connect("localhost", 7451, username="guest", password="guest") as client:
         await client.publish("orders", {"number": 1})
         orders = await client.subscribe("orders", start=0)
@@ -12,6 +14,8 @@
         async for document in client.query("totals", {"customer": "tim"}):
             print(document)
 
+It needs `bson`, which is part of pymongo and comes with the extra `mewbase` of Hutch.
+
 Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch makes of it.
 """
 
@@ -23,7 +27,13 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
-import bson
+try:
+    import bson
+except ModuleNotFoundError as missing:
+    told = "hutch.mewbase needs bson of pymongo, which the extra `mewbase` of Hutch brings"
+    raise ModuleNotFoundError(told, name=missing.name) from None
+
+__all__ = ["PORT", "Client", "Event", "Refused", "Subscription", "Transaction", "connect"]
 
 Document = Mapping[str, Any]
 
