@@ -117,8 +117,7 @@ def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "M
         return None
     if find_spec("bson") is None or find_spec("pymongo") is None:  # before what imports it
         name = "mewbase.port" if mewbase.port is not None else "mewbase.tls_port"
-        reason = "needs BSON, which is not installed: pip install 'hutch-streams[mewbase]'"
-        raise ConfigError(Problem(name, reason))
+        raise ConfigError.without_extra(name, "BSON", "mewbase")
     from gateway.mewbase_ports import MewbasePorts  # noqa: PLC0415  # as above
 
     return MewbasePorts(settings, loop)

@@ -15,7 +15,7 @@ from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
-from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings
 from store.api import SegmentStore
 
@@ -125,8 +125,7 @@ class ControllerPort:
 def _check_extra() -> None:
     """Raise ConfigError where what the controller needs is not installed."""
     if find_spec("h2") is None or find_spec("google") is None:
-        reason = "needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
-        raise ConfigError(Problem("wire.controller_port", reason))
+        raise ConfigError.without_extra("wire.controller_port", "gRPC", "pravega")
 
 
 def clock_ms() -> int:

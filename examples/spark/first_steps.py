@@ -6,8 +6,9 @@
 # A data frame is written to a stream, and read again: once as a whole, then in runs, each of
 # which begins where the last one ended.
 #
-# Install with `pip install "hutch-streams[spark]"`; Spark needs Java 17. The server listens on
-# `localhost:5552`, unless the environment variable `STREAM_ENDPOINTS` names another one.
+# Install with `pip install ".[spark]"` in the folder of the sources; Spark needs Java 17. The
+# server listens on `localhost:5552`, unless the environment variable `STREAM_ENDPOINTS` names
+# another one.
 
 # %%
 import os

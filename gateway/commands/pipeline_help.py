@@ -14,10 +14,10 @@ class JobHelp(NamedTuple):
 DESCRIPTION: Final = """\
 Jobs around streams, on Spark: into a lakehouse, from files, from stream to stream, a report. They
 read and write by stock commands of the protocol, so they work with RabbitMQ too. They need Java 17
-or later, and packages that the server does without:
+or later, and packages that the server does without; in the folder of the sources:
 
-  pip install "hutch-streams[spark]"
-  pip install "hutch-streams[spark,lakehouse]"     for Delta, Iceberg and the report's plots
+  pip install ".[spark]"
+  pip install ".[spark,lakehouse]"     for Delta, Iceberg and the report's plots
 
 Each says how far it is: a bar on a terminal, else a line every ten seconds with rows, MB, rows/s,
 lag (what is before it) and the time left.

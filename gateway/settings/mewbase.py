@@ -166,7 +166,7 @@ class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSetting
     port: Integer | None = setting(
         None,
         "Port for clients of mewbase's protocol, usually 7451; 0 lets the system pick one. It "
-        "needs `pip install hutch-streams[mewbase]`.",
+        "needs `pip install '.[mewbase]'` in the folder of the sources.",
         ge=0,
         le=65_535,
         unset="no such port",

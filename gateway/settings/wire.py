@@ -42,7 +42,8 @@ class WireSettings(ConnectionSettings):
     controller_port: Integer | None = setting(
         None,
         "Port at which Pravega's clients find scopes and streams, by gRPC; 0 lets the system pick "
-        "one. The address is that of wire.host. It needs `pip install hutch-streams[pravega]`.",
+        "one. The address is that of wire.host. It needs `pip install '.[pravega]'` in the folder "
+        "of the sources.",
         ge=0,
         le=65_535,
         unset="no such port",

@@ -27,5 +27,5 @@ def require(*packages: str) -> None:
         if find_spec(package) is None:
             raise JobFailed(
                 f"{package} is not installed; this job needs it: "
-                f'pip install "hutch-streams[{_EXTRAS[package]}]"'
+                f'pip install ".[{_EXTRAS[package]}]" in the folder of the sources'
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
+from tests.tidy.sources import SOURCES, name_of
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -14,10 +15,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 RECORDS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -95,3 +92,16 @@ def test_the_page_at_the_front_counts_the_scenarios_that_the_table_of_clients_ha
     table = page[page.index("<!-- clients") :].split("\n\n|  | rstream")[1].split("\n\n")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     assert len(rows) == int(said[1])
+
+
+def test_no_page_and_no_line_installs_a_release_while_there_is_none() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    programs = [path for path in SOURCES if not name_of(path).startswith("tests")]
+    wrong = [
+        f"{name_of(path)}: {line.strip()}"
+        for path in (*pages, *programs)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search("pip install.*hutch-streams", line)
+    ]
+
+    assert wrong == [], "say `pip install .` in the folder of the sources"

@@ -1,4 +1,5 @@
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -55,3 +56,27 @@ def test_the_source_distribution_has_what_the_same_modules_are_compiled_from(
     assert (found["KERNELS"], found["HOT_OBJECTS"]) == (KERNELS, HOT_OBJECTS)
     for file in (tree / "setup.py", *tree.rglob("*.pxd")):
         assert (unpacked / file.relative_to(tree)).read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("compiler", ["/bin/false", "no-such-compiler"])
+def test_a_compilation_that_fails_ends_with_what_it_needs(tmp_path: Path, compiler: str) -> None:
+    kernel = tmp_path / "gateway" / "kernel"
+    kernel.mkdir(parents=True)
+    (kernel / "__init__.py").touch()
+    (kernel / "one.py").write_text("x = 1\n")
+    for name in ("setup.py", "gateway/kernels.py"):
+        shutil.copy2(ROOT / name, tmp_path / name)
+
+    done = subprocess.run(
+        [sys.executable, "setup.py", "build_ext"],
+        cwd=tmp_path,
+        env={**os.environ, "CC": compiler},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    end = done.stderr[done.stderr.rindex("error: ") :]
+    assert compiler in end
+    assert "apt install gcc libc6-dev python3-dev" in end

@@ -304,7 +304,7 @@ def test_a_port_without_its_library_is_refused_in_one_line(
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
     assert option in last
-    assert "pip install 'hutch-streams[mewbase]'" in last
+    assert "pip install '.[mewbase]' in the folder of the sources" in last
 
 
 def test_a_client_that_never_logs_in_is_cut_off(start_mewbase: StartMewbase) -> None:

@@ -415,7 +415,8 @@ def test_a_controller_without_its_extra_is_refused_in_one_line_that_names_it(
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if " INFO " not in line]
     told = (
-        f"hutch: {flag}: needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
+        f"hutch: {flag}: needs gRPC, which is not installed: pip install '.[pravega]' in the folder"
+        " of the sources"
     )
     assert said == [told]
 

@@ -176,7 +176,7 @@ def test_without_an_extra_one_line_says_which(
     assert cli.main(["pipeline", *arguments]) == 1
     assert capsys.readouterr().err == (
         f"hutch: {missing} is not installed; this job needs it: "
-        f'pip install "hutch-streams[{extra}]"\n'
+        f'pip install ".[{extra}]" in the folder of the sources\n'
     )
 
 

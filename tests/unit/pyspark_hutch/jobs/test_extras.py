@@ -24,7 +24,8 @@ def test_one_line_names_the_extra_of_a_missing_package(
         extras.require(package)
 
     assert str(caught.value) == (
-        f'{package} is not installed; this job needs it: pip install "hutch-streams[{extra}]"'
+        f'{package} is not installed; this job needs it: pip install ".[{extra}]" in the folder of'
+        " the sources"
     )
 
 
