@@ -181,7 +181,10 @@ def test_messages_are_neither_read_nor_purged_over_http(api: Api) -> None:
 
 
 def test_the_version_of_hutch_is_told_beside_rabbitmqs(api: Api) -> None:
-    node = api.get("overview")["node"]
-    for shown in (api.get("overview"), api.get(f"nodes/{node}"), *api.get("nodes")):
+    overview = api.get("overview")
+    product = overview["product_name"], overview["product_version"]
+    assert product == ("Hutch", own_version())
+    node = overview["node"]
+    for shown in (overview, api.get(f"nodes/{node}"), *api.get("nodes")):
         assert shown["hutch_version"] == own_version()
         assert shown["rabbitmq_version"] == api.get("version") != own_version()
