@@ -1,10 +1,9 @@
-"""Stores the position of a streaming query after its last batch too.
+"""Hears a streaming query: stores its position after its last batch too, and tells its lag.
 
 Spark tells a source about the end of a batch only with the next batch. So the source itself stores
 the position of `consumerName` a batch late. A listener hears of each batch when it ends.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Final
@@ -17,19 +16,21 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.offsets.position import Place, WrongPosition, position_of
+from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.offsets.storing import LOG, StoredOffsets
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.planning.choosing import facts_of
+from pyspark_hutch.progress import position_in
 from pyspark_hutch.shared.client.errors import ClientError
 
 
 class OffsetListener(StreamingQueryListener):
-    """Stores the position of `consumerName` when a batch has ended.
+    """Stores the position of `consumerName` when a batch has ended; tells what is left.
 
     spark.streams.addListener(OffsetListener(options))
     """
@@ -49,7 +50,22 @@ class OffsetListener(StreamingQueryListener):
         name = Name(connection.connection_name or "spark", f"listener pid {os.getpid()}")
         self._cluster = Cluster(connection, name)
         self._stored = StoredOffsets(self._cluster, self._settings.consumer_name)
+        self._backlog = Backlog(connection, name)
         self._streams = set(self._settings.source.streams)
+
+    def lag(self, progress: object) -> dict[str, int | None]:
+        """Return how many rows each stream holds that a query of these options has not read yet.
+
+        Where the progress does not say where a stream ends, as in the first batch after a kill, the
+        server is asked.
+
+        Args:
+            progress: As for `pyspark_hutch.lag`.
+
+        Returns:
+            Rows by stream; None for a stream of which the server does not tell them either.
+        """
+        return self._backlog.behind(progress)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Hear that a query begins, which changes nothing."""
@@ -58,7 +74,7 @@ class OffsetListener(StreamingQueryListener):
         """Store the end of a batch."""
         if self._query_name in (None, event.progress.name):
             for source in event.progress.sources:
-                position = _position(source.endOffset)
+                position = position_in(source.endOffset)
                 if position and self._is_ours(position):
                     self._stored.store(position)
 
@@ -83,11 +99,3 @@ class OffsetListener(StreamingQueryListener):
         if source.pattern is not None:
             return set(facts_of(self._cluster, self._settings).find(source).places)
         return {place.stream for place in streams_of(self._cluster, source)}
-
-
-def _position(text: str) -> dict[str, Place]:
-    """Read a position of ours; gives nothing for that of another source."""
-    try:
-        return position_of(json.loads(text))
-    except (WrongPosition, ValueError):
-        return {}

@@ -18,11 +18,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.jobs.errors import JobError, JobFailed, WrongArgument, in_one_line
 from pyspark_hutch.jobs.interrupts import interrupts
 from pyspark_hutch.jobs.progress import Progress, Standing
 from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
-from pyspark_hutch.progress import lag, left_out
+from pyspark_hutch.names import planner_name
+from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.progress import left_out
 
 FIRST: Final = 0
 """Number of the batch without rows, which notes where a query over streams began."""
@@ -126,10 +129,27 @@ def read_stream(
         return source.load()
 
 
-def rows_left(progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
-    """Add the rows of streams that are before a query, as far as they are known."""
-    left = lag(progress)
-    return replace(standing, done=standing.rows, left=sum(left.values()) if left else None)
+class RowsLeft:
+    """Finds out the rows of streams that are before a query, of servers too if it must."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            options: Of the read, as `reading` takes them.
+
+        Raises:
+            WrongArgument: They cannot be read with.
+        """
+        settings = read_settings(reading(options), is_streaming=True).connection
+        self._backlog = Backlog(settings, planner_name(settings))
+
+    def __call__(self, progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
+        """Add the rows that are left; None while they are not known of every stream."""
+        known = list(self._backlog.behind(progress).values())
+        left = sum(rows for rows in known if rows is not None)
+        is_known = bool(known) and None not in known
+        return replace(standing, done=standing.rows, left=left if is_known else None)
 
 
 class _Ended(Exception):
@@ -210,7 +230,7 @@ def run_batches(
     checkpoint: str,
     pace: Pace | None = None,
     progress: Progress | None = None,
-    left: Left = rows_left,
+    left: Left = lambda _, standing: standing,
 ) -> Done:
     """Run a streaming query to its end, or until Ctrl-C.
 
@@ -220,7 +240,7 @@ def run_batches(
         checkpoint: Folder in which Spark notes how far the query has come, if the pace names none.
         pace: Whether it ends when all that there is now has been done, as it does by default.
         progress: Shows how far it is.
-        left: Finds out what is left.
+        left: Finds out what is left; by default that is not shown.
 
     Raises:
         JobFailed: The query failed.

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType
 
 from pyspark_hutch.encoding.messages import FILTER
-from pyspark_hutch.jobs.batches import BatchName, Done, read_stream, run_batches
+from pyspark_hutch.jobs.batches import BatchName, Done, RowsLeft, read_stream, run_batches
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, done_of
 from pyspark_hutch.jobs.progress import Progress
@@ -119,7 +119,7 @@ def copy(
     def handle(batch: DataFrame, name: BatchName) -> Done:
         return _write(_transformed(batch, transform), target, name if is_once else None)
 
-    return run_batches(rows, handle, pace.checkpoint, pace, progress)
+    return run_batches(rows, handle, pace.checkpoint, pace, progress, RowsLeft(options))
 
 
 def _place(options: Mapping[str, str]) -> tuple[str | None, str | None]:

@@ -8,7 +8,14 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pyspark_hutch.jobs.batches import BatchName, Done, read_stream, run_batches, spark_errors
+from pyspark_hutch.jobs.batches import (
+    BatchName,
+    Done,
+    RowsLeft,
+    read_stream,
+    run_batches,
+    spark_errors,
+)
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.output import written_whole
 from pyspark_hutch.jobs.progress import Progress
@@ -61,7 +68,8 @@ def report(
 
     with written_whole(file) as out:  # a page that cannot be written is told before the reading
         with tempfile.TemporaryDirectory(prefix="hutch-report-") as folder:
-            done = run_batches(rows, handle, folder, progress=progress)
+            left = RowsLeft(options)
+            done = run_batches(rows, handle, folder, progress=progress, left=left)
         out.write(page(f"Stream report: {name_of(options)}", found).encode())
     return done
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from pyspark_hutch.jobs.batches import Done, read_stream, run_batches
+from pyspark_hutch.jobs.batches import Done, RowsLeft, read_stream, run_batches
 from pyspark_hutch.jobs.lakes import Lake
 from pyspark_hutch.jobs.progress import Progress
 from pyspark_hutch.jobs.sources import Pace, name_of
@@ -37,4 +37,5 @@ def to_lake(
     """
     lake.check(spark)
     rows = read_stream(spark, options, columns)
-    return run_batches(rows, lake.write, lake.checkpoint(name_of(options)), pace, progress)
+    checkpoint, left = lake.checkpoint(name_of(options)), RowsLeft(options)
+    return run_batches(rows, lake.write, checkpoint, pace, progress, left)

@@ -37,8 +37,15 @@ class Place:
 
         Where one of the two is not known, it may be.
         """
-        known = incarnation_of(generation)
-        return None in (self.incarnation, known) or self.incarnation == known
+        return self.may_be_with(Place(0, incarnation_of(generation)))
+
+    def may_be_with(self, other: "Place") -> bool:
+        """Return whether it may be a place in the same stream as another, not made again between.
+
+        Where the incarnation of one of the two is not known, it may be.
+        """
+        known = (self.incarnation, other.incarnation)
+        return None in known or known[0] == known[1]
 
     def is_in(self, generation: int | None) -> bool:
         """Return whether it is known to be a place in a stream of this generation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -112,6 +113,20 @@ def test_a_job_that_dies_between_lake_and_checkpoint_lands_every_row_once(
     assert sorted(rows["offset"]) == list(range(COUNT + 1))
     assert sorted(rows["body"]) == sorted([*json_bodies(COUNT), b"later"])
     assert {"stream", "super_stream", "partition", "timestamp", "body_type"} <= rows.keys()
+
+
+def test_a_job_that_goes_on_after_a_kill_asks_the_server_what_is_left(
+    place: Place, stream: str
+) -> None:
+    from pyspark_hutch.jobs.batches import RowsLeft
+    from pyspark_hutch.jobs.progress import Standing
+
+    with place.client() as client:
+        publish(client, stream, json_bodies(30))
+    ends = {"endOffset": json.dumps({stream: {"o": 10}}), "latestOffset": "null"}
+    left = RowsLeft({**place.options, "stream": stream})
+
+    assert left({"sources": [ends]}, Standing(rows=10)) == Standing(rows=10, left=20, done=10)
 
 
 def test_a_folder_that_was_not_finished_is_replaced(

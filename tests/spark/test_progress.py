@@ -43,6 +43,28 @@ def test_progress_tells_the_lag_of_each_stream(
     assert pyspark_hutch.lag(last.json) == pyspark_hutch.lag(dict(last)) == lags[0]
 
 
+def test_the_rows_that_wait_after_a_kill_are_not_said_to_be_none(
+    spark: SparkSession, either: Place, stream: str, tmp_path: Path
+) -> None:
+    with either.client() as client:
+        publish(client, stream, bodies_of(30), at_once=10)
+        options = {"stream": stream, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 10}
+        query = Query(spark, either, tmp_path, **options)
+        query.run()
+        append(client, stream, bodies_of(40, 30))
+    query.uncommit(query.last_batch())
+    listener = pyspark_hutch.OffsetListener(query.options | {"consumerName": "listener"})
+
+    running = query.start("availableNow")
+    assert running.awaitTermination(60)
+
+    first = running.recentProgress[0]
+    assert first["sources"][0]["latestOffset"] == "null", "Spark has looked"
+    assert pyspark_hutch.lag(first) == {stream: None}
+    assert listener.lag(first) == {stream: 40}
+    assert listener.lag(running.lastProgress) == {stream: 0}
+
+
 def test_a_consumer_name_shows_the_position_at_the_server_a_batch_late_at_most(
     spark: SparkSession, either: Place, stream: str, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import pyspark_hutch
+from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.progress import lag, left_out
 
 END = '{"a": {"o": 10}, "b": {"i": "7f3a", "o": 5}}'
@@ -49,6 +50,34 @@ def test_before_the_first_batch_and_for_other_sources_there_is_no_lag(progress: 
 def test_lag_is_never_less_than_nothing() -> None:
     source = {"endOffset": '{"a": {"o": 10}}', "latestOffset": '{"a": {"o": 4}}'}
     assert lag({"sources": [source]}) == {"a": 0}
+
+
+@pytest.mark.parametrize("latest", [None, "null", {}, '{"other": {"o": 7}}'])
+def test_the_lag_of_a_stream_whose_end_is_not_told_is_not_known(latest: object) -> None:
+    source = {"endOffset": END, "latestOffset": latest}
+    found = lag({"sources": [source]})
+    assert {name: found[name] for name in ("a", "b")} == {"a": None, "b": None}
+
+
+def test_what_one_of_two_sources_does_not_know_is_not_known_of_both() -> None:
+    known = {"endOffset": END, "latestOffset": LATEST}
+    unknown = {"endOffset": END, "latestOffset": None}
+    for sources in ([known, unknown], [unknown, known]):
+        assert lag({"sources": sources}) == {"a": None, "b": None, "c": 3}
+
+
+def test_an_end_that_a_server_has_told_counts_where_the_progress_has_none() -> None:
+    told = {"a": Place(30), "b": Place(9), "c": Place(9)}
+    assert lag({"sources": [{"endOffset": END, "latestOffset": None}]}, told) == {"a": 20, "b": 4}
+    assert lag({"sources": [{"endOffset": END, "latestOffset": LATEST}]}, told) == EXPECTED
+
+
+def test_all_rows_of_a_stream_that_was_made_again_are_before_the_query() -> None:
+    source = {
+        "endOffset": '{"a": {"i": "1", "o": 10}}',
+        "latestOffset": '{"a": {"i": "2", "o": 4}}',
+    }
+    assert lag({"sources": [source]}) == {"a": 4}
 
 
 def batch(start: object, end: object, rows: int) -> dict[str, object]:
