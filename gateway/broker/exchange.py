@@ -20,6 +20,9 @@ HEADERS: Final = "headers"
 ALTERNATE_EXCHANGE: Final = "alternate-exchange"
 """Key of the exchange that gets unroutable messages, in policies and exchanges' arguments."""
 
+SUPER_STREAM: Final = "x-super-stream"
+"""Argument of an exchange that is a super stream."""
+
 PARTITION_ORDER: Final = "x-stream-partition-order"
 """Argument of a binding: the partition's place in its super stream."""
 
@@ -55,6 +58,11 @@ class Exchange:
     auto_delete: bool = False
     internal: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_super_stream(self) -> bool:
+        """True if it was declared as a super stream."""
+        return self.type == DIRECT and self.arguments.get(SUPER_STREAM) is True
 
     def check_again(self, asked: "Exchange") -> None:
         """Refuse to declare this exchange again as another one.
@@ -95,6 +103,11 @@ class Binding:
     destination: str
     routing_key: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """Its routing key, and its arguments if it has some, for a line of the log."""
+        return f"{self.routing_key!r} {dict(self.arguments) or ''}".strip()
 
 
 class Declared:

@@ -19,6 +19,7 @@ from gateway.broker.exchange import (
 from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
 from gateway.broker.streams import Stream, Streams
+from gateway.logs import InHost
 from store.api import TableEntry
 from store.errors import StoreError
 
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+_SHOWN_MAX: Final = 10
 
 DEFAULT_EXCHANGE: Final = ""
 """Leads to every stream by its name; nothing else can be bound to it."""
@@ -179,6 +182,21 @@ class Exchanges:
             await self._put(declared, *(row for row, _, _ in added.values()))
             for key, (_, binding, stream) in added.items():
                 self.join(declared, key, binding, stream)
+                self._warn_of_twins(declared, stream)
+
+    def _warn_of_twins(self, declared: Declared, stream: Stream) -> None:
+        """Warn if a partition is bound to its super stream more than once."""
+        if not declared.exchange.is_super_stream:
+            return
+        twins = [declared.bindings[key] for key in stream.bound_by if key in declared.bindings]
+        if len(twins) > 1:
+            log.warning(
+                "partition bound more than once, and clients read it as often: remove all bindings"
+                " but one super_stream=%s stream=%s bindings=%s",
+                InHost(declared.exchange.name, self._streams.virtual_host),
+                stream.name,
+                ", ".join(sorted(each.shown for each in twins)[:_SHOWN_MAX]),
+            )
 
     async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
         """Remove a binding; do nothing if there is no such binding.

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from gateway.broker.errors import ExchangeExists
 from gateway.broker.exchanges import PARTITION_ORDER, Binding
 from gateway.broker.locks import Check, unchecked
-from gateway.broker.super_streams import is_super_stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
 
@@ -44,7 +43,7 @@ async def mend_super_stream(
         for order, (partition, key) in enumerate(zip(partitions, binding_keys, strict=True))
         if partition not in existing
     ]
-    if not is_super_stream(declared.exchange) or not lacking:
+    if not declared.exchange.is_super_stream or not lacking:
         raise ExchangeExists(name)
     if not arguments and existing:
         arguments = dict(streams.find(existing[0]).entry.arguments)
@@ -65,5 +64,5 @@ def super_streams_of(virtual_host: VirtualHost, stream: str) -> list[str]:
     return [
         exchange.name
         for exchange in exchanges.all()
-        if is_super_stream(exchange) and stream in exchanges.partitions(exchange.name)
+        if exchange.is_super_stream and stream in exchanges.partitions(exchange.name)
     ]

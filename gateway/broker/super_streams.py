@@ -21,7 +21,7 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamExists,
 )
-from gateway.broker.exchange import number_in
+from gateway.broker.exchange import SUPER_STREAM, number_in
 from gateway.broker.exchanges import (
     DIRECT,
     PARTITION_ORDER,
@@ -38,9 +38,6 @@ from gateway.pending import Pending
 from store.api import TableEntry
 
 log = logging.getLogger(__name__)
-
-SUPER_STREAM: Final = "x-super-stream"
-"""Argument of an exchange that is a super stream."""
 
 _LOCATOR: Final = "queue-leader-locator"
 _SUPER_STREAM_LOCATOR: Final = "balanced"
@@ -136,7 +133,7 @@ async def add_partitions(
     exchanges, streams = virtual_host.exchanges, virtual_host.streams
     async with exchanges.locks.hold(name):
         declared = exchanges.declared(name)
-        if not is_super_stream(declared.exchange):
+        if not declared.exchange.is_super_stream:
             raise PreconditionFailed(f"exchange {name!r} is no super stream")
         existing = declared.partitions
         _check_count(partitions, max(0, virtual_host.partitions_max - len(set(existing))))
@@ -276,7 +273,7 @@ class Places:
         found = [
             (declared.exchange.name, self._order(declared).get(stream.name, 0))
             for declared in map(self._by_number.get, set(map(number_in, stream.bound_by)))
-            if declared is not None and is_super_stream(declared.exchange)
+            if declared is not None and declared.exchange.is_super_stream
         ]
         return min(found, default=None)
 
@@ -287,8 +284,3 @@ class Places:
             order = {name: place for place, name in enumerate(partitions)}
             self._orders[declared.number] = order
         return order
-
-
-def is_super_stream(exchange: Exchange) -> bool:
-    """Tell whether an exchange was declared as a super stream."""
-    return exchange.type == DIRECT and exchange.arguments.get(SUPER_STREAM) is True

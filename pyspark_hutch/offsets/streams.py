@@ -1,10 +1,16 @@
 """The streams that a query reads: those named, and the partitions of super streams."""
 
+import logging
+from collections import Counter
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import Source
+
+LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,8 +62,21 @@ def _partitions(
                 f"option assign: super stream {super_stream!r} has {len(streams)} partitions, "
                 f"no partition {index}"
             )
-    return [
-        PartitionStream(stream, super_stream, index)
-        for index, stream in enumerate(streams)
-        if indexes is None or index in indexes
-    ]
+    for stream, count in Counter(streams).items():
+        if count > 1:
+            _warn_of_twins(super_stream, stream)
+    wanted: dict[str, int] = {}
+    for index, stream in enumerate(streams):
+        if indexes is None or index in indexes:
+            wanted.setdefault(stream, index)
+    return [PartitionStream(stream, super_stream, index) for stream, index in wanted.items()]
+
+
+@cache  # partitions are listed every few seconds
+def _warn_of_twins(super_stream: str, stream: str) -> None:
+    LOG.warning(
+        "partition %r is bound to super stream %r more than once, and is read once; the server's "
+        "list of bindings names them",
+        stream,
+        super_stream,
+    )

@@ -31,7 +31,7 @@ async def list_super_streams(hosts: Hosts) -> object:
         }
         for host in hosts
         for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
-        if super_streams.is_super_stream(exchange)
+        if exchange.is_super_stream
     ]
 
 
@@ -117,7 +117,7 @@ async def delete_super_stream(host: Host, name: Name, judge: Check) -> None:
     """Delete a super stream with all its partitions."""
 
     def check() -> None:
-        if not super_streams.is_super_stream(host.exchanges.declared(name).exchange):
+        if not host.exchanges.declared(name).exchange.is_super_stream:
             raise WrongRequest(f"exchange {name!r} is no super stream")
 
     async def require(_: Iterable[Demand]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.broker import super_streams
 from gateway.broker.errors import InternalError
+from gateway.broker.exchange import SUPER_STREAM
 from gateway.broker.exchanges import Binding, Exchange, Exchanges
 from gateway.broker.streams import Stream
 from gateway.pending import Pending, start
@@ -28,7 +29,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     """Streams `a`, `b` and `c`; an exchange that goes with its last binding, which is that of a."""
     broker = Broker(tmp_path / "data")
     broker.link().create("a", "b", "c")
-    arguments = {super_streams.SUPER_STREAM: True}
+    arguments = {SUPER_STREAM: True}
     given = Exchange("e", auto_delete=True, arguments=arguments)
     broker.store_rig.run(exchanges(broker).declare(given))
     broker.store_rig.run(exchanges(broker).bind(A))

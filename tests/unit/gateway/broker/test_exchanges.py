@@ -12,6 +12,7 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamDoesNotExist,
 )
+from gateway.broker.exchange import SUPER_STREAM
 from gateway.broker.exchanges import PARTITION_ORDER, Binding, Exchange, Exchanges
 from gateway.stream.wire import messages as m
 from tests.unit.gateway.broker.test_streams import refuse
@@ -61,6 +62,30 @@ def rows(broker: Broker) -> int:
 def restarted(broker: Broker, tmp_path: Path) -> Broker:
     broker.close()
     return Broker(tmp_path)
+
+
+# Partitions
+
+
+def test_a_partition_that_is_bound_twice_is_warned_of_with_the_names_of_its_bindings(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    declare(broker, arguments={SUPER_STREAM: True})
+    declare(broker, "plain")
+    for stream, key in (("s", "0"), ("t", "1")):
+        bind(broker, stream, key)
+        bind(broker, stream, key, "plain")
+        bind(broker, stream, f"{key}-again", "plain")
+    bind(broker, "s", "0")
+    assert "bound more than once" not in caplog.text
+
+    bind(broker, "s", "again", order=3)
+
+    (line,) = [one for one in caplog.messages if "bound more than once" in one]
+    assert line == (
+        "partition bound more than once, and clients read it as often: remove all bindings but one"
+        " super_stream=e virtual_host=/ stream=s bindings='0', 'again' {'order': 3}"
+    )
 
 
 # Exchanges

@@ -55,6 +55,24 @@ def test_a_partition_of_two_super_streams_is_refused(server: FakeServer) -> None
         streams_of(cluster_of(server), Source(super_streams=("p", "r")))
 
 
+def test_a_partition_that_is_bound_twice_is_read_once_and_told_once(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.super_streams["twice"] = ("a", "b", "a", "c")
+    for _ in range(3):
+        assert streams_of(cluster_of(server), Source(super_streams=("twice",))) == (
+            PartitionStream("a", "twice", 0),
+            PartitionStream("b", "twice", 1),
+            PartitionStream("c", "twice", 3),
+        )
+    found = streams_of(cluster_of(server), Source(assigned=(("twice", (2, 3)),)))
+
+    assert found == (PartitionStream("a", "twice", 2), PartitionStream("c", "twice", 3))
+    assert [line.split(",")[0] for line in caplog.messages] == [
+        "partition 'a' is bound to super stream 'twice' more than once"
+    ]
+
+
 def test_a_super_stream_that_is_not_there_is_refused(server: FakeServer) -> None:
     with pytest.raises(Refused, match="super stream 'x' does not exist"):
         streams_of(cluster_of(server), Source(super_streams=("x",)))
