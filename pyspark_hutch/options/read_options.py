@@ -156,7 +156,7 @@ BATCHES: Final = Group(
             Use.STREAMING_READ,
             integer(1),
             None,
-            "Rows that a batch takes at most.",
+            "Rows that a batch takes at most; at least nine tenths of them while more wait.",
         ),
         Option(
             "maxBytesPerTrigger",
@@ -194,7 +194,8 @@ BATCHES: Final = Group(
             READ,
             integer(1),
             None,
-            "Rows that a task reads at most, to the next border of a chunk.",
+            "Rows that a task reads at most. Chunks and sub-batches are cut for it, and each task "
+            "that has rows of a sub-batch opens all of it, also if that is larger.",
         ),
         Option(
             "maxBytesPerPartition",

@@ -1,50 +1,62 @@
 """Decides how much of the backlog one batch of a streaming query takes."""
 
 from collections.abc import Mapping
+from typing import Final
+
+WHOLE: Final = 0.9
+"""Least part of a share that a batch takes, so that it may end at a border of chunks."""
 
 
-def share(backlog: Mapping[str, int], budget: int) -> dict[str, int]:
-    """Spread a budget of rows over streams, in proportion to what waits in each.
+def share(
+    backlog: Mapping[str, int],
+    budget: int,
+    sizes: Mapping[str, float] | None = None,
+    passed: Mapping[str, int] | None = None,
+) -> dict[str, int]:
+    """Spread a budget over streams, in proportion to what waits in each.
 
     Args:
         backlog: Rows that wait, by stream; none is negative.
-        budget: Rows in all, at least 1.
+        budget: Rows or bytes in all, at least 1.
+        sizes: Bytes of a row of each stream, above 0; None: the budget is one of rows.
+        passed: Batches in which a stream that waits has got nothing, by stream.
 
     Returns:
-        Rows of each stream: all that wait, or together the budget. A stream gets no more than waits
-        in it, and at least 1 if the budget has one for each.
+        Rows of each stream: all that wait, or together the budget, to a row. A stream gets no more
+        than waits in it, and at least 1 as long as the budget has one for each. If it has not,
+        those that waited longest get one, the first of them though it be larger than the budget.
     """
-    if sum(backlog.values()) <= budget:
+    size = dict.fromkeys(backlog, 1) if sizes is None else sizes
+    weights = {stream: count * size[stream] for stream, count in backlog.items()}
+    if sum(weights.values()) <= budget:
         return dict(backlog)
-    waiting = [stream for stream, count in backlog.items() if count]
-    # A few rows beside a large backlog that never ends would wait for ever.
-    least = 1 if budget >= len(waiting) else 0
-    over = {stream: backlog[stream] - least for stream in waiting}
-    total, spread = sum(over.values()), budget - least * len(waiting)
     shares = dict.fromkeys(backlog, 0)
-    for stream in waiting:
-        shares[stream] = least + over[stream] * spread // total
-    left = budget - sum(shares.values())
+    left: float = budget
+    # A few rows beside a large backlog that never ends would wait for ever.
+    for stream in sorted(
+        (stream for stream, count in backlog.items() if count),
+        key=lambda stream: (-(passed or {}).get(stream, 0), -weights[stream], stream),
+    ):
+        if left == budget or size[stream] <= left:
+            shares[stream] = 1
+            left -= size[stream]
+    over = {stream: weights[stream] - size[stream] for stream, count in shares.items() if count}
+    total = sum(over.values())
+    if left <= 0 or not total:
+        return shares
+    spread = left
+    lost = {}
+    for stream, weight in over.items():
+        rows, lost[stream] = divmod(weight * spread, total * size[stream])
+        added = min(int(rows), backlog[stream] - 1)
+        shares[stream] += added
+        left -= added * size[stream]
     # What rounding left over goes to those that lost most by it.
-    waiting.sort(key=lambda stream: (-(over[stream] * spread % total), stream))
-    for stream in waiting[:left]:
-        shares[stream] += 1
+    for stream in sorted(lost, key=lambda stream: (-lost[stream], stream)):
+        if size[stream] <= left and shares[stream] < backlog[stream]:
+            shares[stream] += 1
+            left -= size[stream]
     return shares
-
-
-def rows_for_bytes(backlog: Mapping[str, int], row_bytes: Mapping[str, float], budget: int) -> int:
-    """Return how many rows of a backlog, taken in proportion, have so many bytes; at least 1.
-
-    Args:
-        backlog: Rows that wait, by stream.
-        row_bytes: The estimated size of a row of each stream.
-        budget: Bytes, at least 1.
-    """
-    rows = sum(backlog.values())
-    size = sum(count * row_bytes[stream] for stream, count in backlog.items())
-    if size <= budget:
-        return max(1, rows)
-    return max(1, int(rows * budget / size))
 
 
 class Patience:

@@ -59,13 +59,20 @@ class Facts(Protocol):
     def chunks_at(self, found: Found, offsets: Mapping[str, int]) -> dict[str, int]:
         """Return for an offset of each stream where its chunk begins."""
 
-    def within(self, found: Found, reaches: Mapping[str, Reach], bytes_max: int) -> dict[str, int]:
+    def within(
+        self,
+        found: Found,
+        reaches: Mapping[str, Reach],
+        bytes_max: int,
+        passed: Mapping[str, int],
+    ) -> dict[str, int]:
         """Return how many rows of each stream have so many bytes together, in proportion.
 
         Args:
             found: The streams.
             reaches: The rows of which some are wanted; none is empty.
             bytes_max: Bytes of all streams, at least 1.
+            passed: As for `share`.
 
         Returns:
             Rows of each stream, at least 1 in all.

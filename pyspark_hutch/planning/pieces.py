@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from pyspark_hutch.planning.admission import WHOLE
 from pyspark_hutch.shared.stream.wire.pipeline_messages import Border
 
 FINE_BYTES: Final = 4 << 20
@@ -70,13 +71,46 @@ def rows_within(borders: Sequence[Border], low: int, high: int, bytes_max: float
         high: The offset behind the last.
         bytes_max: Bytes, counted from the first border.
     """
-    behind = bisect_right([border.size_bytes for border in borders], bytes_max)
-    if behind == len(borders):
+    before, after = around(borders, bytes_max)
+    if after is None:
         return high - low
-    before, after = borders[behind - 1], borders[behind]
     part = (bytes_max - before.size_bytes) / (after.size_bytes - before.size_bytes)
     offset = before.offset + int(part * (after.offset - before.offset))
     return max(0, min(offset, high) - low)
+
+
+def rows_to_border(borders: Sequence[Border], low: int, high: int, bytes_max: float) -> int:
+    """Return how many rows of a range have so many bytes, to a border if one is near.
+
+    They end at a border if that takes most of the bytes; else where `rows_within` says.
+
+    Args:
+        borders: As for `rows_within`.
+        low: The same.
+        high: The same.
+        bytes_max: Bytes, counted from `low`.
+    """
+    skipped = bytes_at(borders, low)
+    before, _ = around(borders, skipped + bytes_max)
+    if low < before.offset < high and before.size_bytes - skipped >= WHOLE * bytes_max:
+        return before.offset - low
+    return rows_within(borders, low, high, skipped + bytes_max)
+
+
+def bytes_at(borders: Sequence[Border], offset: int) -> float:
+    """Return the bytes from the first border to an offset; between borders rows count as equal."""
+    behind = bisect_right([border.offset for border in borders], offset)
+    if behind in {0, len(borders)}:
+        return borders[max(behind - 1, 0)].size_bytes
+    before, after = borders[behind - 1], borders[behind]
+    part = (offset - before.offset) / (after.offset - before.offset)
+    return before.size_bytes + part * (after.size_bytes - before.size_bytes)
+
+
+def around(borders: Sequence[Border], size_bytes: float) -> tuple[Border, Border | None]:
+    """Return the last border with so many bytes before it at most, and the next if there is one."""
+    behind = bisect_right([border.size_bytes for border in borders], size_bytes)
+    return borders[behind - 1], borders[behind] if behind < len(borders) else None
 
 
 def in_proportion(sizes: Mapping[str, int], budget: int) -> dict[str, float]:

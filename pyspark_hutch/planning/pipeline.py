@@ -20,9 +20,17 @@ from pyspark_hutch.client.describing import (
 from pyspark_hutch.offsets.streams import PartitionStream, streams_of
 from pyspark_hutch.options.errors import WrongOption, shown
 from pyspark_hutch.options.settings import Source, Splitting
-from pyspark_hutch.planning.admission import rows_for_bytes, share
+from pyspark_hutch.planning.admission import WHOLE, share
 from pyspark_hutch.planning.facts import Found, Reach
-from pyspark_hutch.planning.pieces import FINE_BYTES, cuts, in_proportion, merged, rows_within
+from pyspark_hutch.planning.pieces import (
+    FINE_BYTES,
+    around,
+    bytes_at,
+    cuts,
+    in_proportion,
+    merged,
+    rows_to_border,
+)
 from pyspark_hutch.planning.splits import (
     Split,
     StreamRange,
@@ -31,6 +39,7 @@ from pyspark_hutch.planning.splits import (
     even_cuts,
     plan,
     refuse_too_many,
+    refuse_too_small,
 )
 from pyspark_hutch.shared.client.errors import Refused
 from pyspark_hutch.shared.client.login import Endpoint
@@ -102,7 +111,13 @@ class PipelineFacts:
             told = {one.name: one.borders[0].offset for one in answer.streams if one.borders}
         return {stream: told.get(stream, offset) for stream, offset in offsets.items()}
 
-    def within(self, found: Found, reaches: Mapping[str, Reach], bytes_max: int) -> dict[str, int]:
+    def within(
+        self,
+        found: Found,
+        reaches: Mapping[str, Reach],
+        bytes_max: int,
+        passed: Mapping[str, int],
+    ) -> dict[str, int]:
         """Measure how many rows have so many bytes, by borders of chunks and what is before them.
 
         Only so many rows are measured as may have 64 times the bytes that are wanted, if rows are
@@ -116,30 +131,71 @@ class PipelineFacts:
         if sum(found.bounds[stream].size_bytes or 0 for stream in reaches) <= bytes_max:
             return backlog
         parts = in_proportion(sizes, bytes_max)
-        ends = {
-            stream: min(
-                high, low + max(1, int(_AHEAD * parts[stream] * (high - low) / sizes[stream]))
+        ahead = {
+            stream: Reach(
+                low,
+                min(high, low + max(1, int(_AHEAD * parts[stream] * (high - low) / sizes[stream]))),
             )
             for stream, (low, high) in reaches.items()
         }
         ranges = [
-            _range(found, stream, low, ends[stream], max(1, int(parts[stream] / _BORDERS_A_PIECE)))
-            for stream, (low, _) in reaches.items()
+            _range(found, stream, low, end, max(1, int(parts[stream] / _BORDERS_A_PIECE)))
+            for stream, (low, end) in ahead.items()
         ]
         answer = planned(self._cluster, ranges)
         if answer is None:
             row_bytes = {stream: sizes[stream] / backlog[stream] for stream in reaches}
-            return share(backlog, rows_for_bytes(backlog, row_bytes, bytes_max))
-        planned(self._cluster, [_range(found, name, end, end, 1) for name, end in ends.items()])
-        borders = {one.name: one.borders for one in answer.streams if one.borders}
-        parts = in_proportion(
-            {name: told[-1].size_bytes for name, told in borders.items()}, bytes_max
-        )
-        rows = {
-            name: rows_within(told, reaches[name].low, ends[name], parts[name])
+            return share(backlog, bytes_max, row_bytes, passed)
+        borders: dict[str, Sequence[p.Border]] = {
+            one.name: one.borders for one in answer.streams if len(one.borders) > 1
+        }
+        row_bytes = {name: _row_bytes(told) for name, told in borders.items()}
+        measured = {name: ahead[name].high - ahead[name].low for name in borders}
+        shares = share(measured, bytes_max, row_bytes, passed)
+        parts = {name: shares[name] * row_bytes[name] for name in borders}
+        borders |= self._finer(found, ahead, borders, parts)
+        # What was only looked at is not held.
+        behind = [_range(found, name, reach.high, reach.high, 1) for name, reach in ahead.items()]
+        planned(self._cluster, behind)
+        # A stream that cannot be planned now has a row in the batch: its task finds out why.
+        return dict.fromkeys(reaches, 1) | {
+            name: shares[name] and max(1, rows_to_border(told, *ahead[name], parts[name]))
             for name, told in borders.items()
         }
-        return {stream: max(1, rows.get(stream, 1)) for stream in reaches}
+
+    def _finer(
+        self,
+        found: Found,
+        ahead: Mapping[str, Reach],
+        borders: Mapping[str, Sequence[p.Border]],
+        parts: Mapping[str, float],
+    ) -> dict[str, Sequence[p.Border]]:
+        """Return closer borders for streams whose part of a budget ends far from those there are.
+
+        Args:
+            found: The streams.
+            ahead: The rows of each that were measured.
+            borders: Of each stream.
+            parts: Bytes of each that the batch is to take.
+        """
+        ranges = []
+        for name, told in borders.items():
+            low, high = ahead[name]
+            before, after = around(told, bytes_at(told, low) + parts[name])
+            if after is None or after.size_bytes - before.size_bytes <= parts[name] * (1 - WHOLE):
+                continue
+            ranges += [
+                _range(found, name, low, offset, _SPAN_BYTES_MAX)
+                for offset in even_cuts(before.offset, after.offset, _BORDERS_A_PIECE)
+                if low < offset <= high
+            ]
+        answer = planned(self._cluster, ranges) if ranges else None
+        closer: dict[str, list[p.Border]] = {}
+        for one in answer.streams if answer is not None else ():
+            # After retention the sizes would be counted from another chunk.
+            if one.borders and one.borders[0] == borders[one.name][0]:
+                closer.setdefault(one.name, []).append(one.borders[-1])
+        return {name: merged([*borders[name], *more]) for name, more in closer.items()}
 
     # ---- splits --------------------------------------------------------------------------------
 
@@ -173,6 +229,12 @@ def _bytes_of(held: Bounds, rows: int) -> int:
     return max(1, (held.size_bytes or 0) * rows // max(1, held.next - held.first))
 
 
+def _row_bytes(borders: Sequence[p.Border]) -> float:
+    """Return the bytes of a row between the first and the last of at least two borders."""
+    first, last = borders[0], borders[-1]
+    return max(1, last.size_bytes) / max(1, last.offset - first.offset)
+
+
 def _range(found: Found, stream: str, low: int, high: int, span_bytes: int) -> p.RangeToPlan:
     generation = found.bounds[stream].generation or 0
     return p.RangeToPlan(stream, generation, low, high, min(span_bytes, _SPAN_BYTES_MAX))
@@ -182,7 +244,7 @@ class _Request:
     """The ranges that are to be planned for the splits of a batch, and what the answer means.
 
     Beside each range of the batch there may be some that begin with it and end at rows inside, for
-    borders that are close together, and some of one row, for the chunk that has it.
+    borders that are close together.
 
     Attributes:
         ranges: For one request.
@@ -196,11 +258,9 @@ class _Request:
         self._bytes = [_bytes_of(found.bounds[one.place.stream], _rows(one)) for one in filled]
         counts = self._counts(self._bytes)
         refuse_too_many("maxBytesPerPartition", splitting.bytes_max, counts)
-        by_rows = Splitting(records_max=splitting.records_max)
-        points = counts_of([_rows(one) for one in filled], by_rows)
-        refuse_too_many("maxRecordsPerPartition", splitting.records_max, points)
+        refuse_too_small([_rows(one) for one in filled], splitting.records_max)
         self.ranges: list[p.RangeToPlan] = []
-        self._owners: list[tuple[int, bool]] = []
+        self._owners: list[int] = []
         room = _RANGES_MAX - len(filled)
         for index, (wanted, count) in enumerate(zip(filled, counts, strict=True)):
             low, high = wanted.low, wanted.high
@@ -209,15 +269,11 @@ class _Request:
                 pieces = min(_FINE_A_PIECE * count, 1 + room * count // sum(counts))
                 for end in even_cuts(low, high, pieces):
                     self._add(index, low, end, _SPAN_BYTES_MAX)
-            for offset in even_cuts(low, high, points[index]):
-                self._add(index, offset, offset + 1, _SPAN_BYTES_MAX, is_point=True)
 
-    def _add(
-        self, index: int, low: int, high: int, span_bytes: int, *, is_point: bool = False
-    ) -> None:
+    def _add(self, index: int, low: int, high: int, span_bytes: int) -> None:
         stream = self._filled[index].place.stream
         self.ranges.append(_range(self._found, stream, low, high, span_bytes))
-        self._owners.append((index, is_point))
+        self._owners.append(index)
 
     def _span(self, index: int, count: int) -> int:
         """Return how far apart the borders of a range may be; all together are not too many."""
@@ -248,14 +304,10 @@ class _Request:
         A stream that cannot be planned now is one split: its task finds out why.
         """
         borders: list[list[p.Border]] = [[] for _ in self._filled]
-        points: list[list[int]] = [[] for _ in self._filled]
         is_kept = [True] * len(self._filled)
-        for (index, is_point), told in zip(self._owners, answer.streams, strict=True):
+        for index, told in zip(self._owners, answer.streams, strict=True):
             is_kept[index] &= told.code == ResponseCode.OK
-            if is_point:
-                points[index] += [border.offset for border in told.borders[:1]]
-            else:
-                borders[index] += told.borders
+            borders[index] += told.borders
         in_order = [merged(found) for found in borders]
         for index, (wanted, found) in enumerate(zip(self._filled, in_order, strict=True)):
             # Rows that had gone before the plan are not kept by it.
@@ -274,14 +326,14 @@ class _Request:
             for low, high in cut(
                 wanted.low,
                 wanted.high,
-                points[index]
-                + cuts(
+                cuts(
                     in_order[index],
                     wanted.low,
                     wanted.high,
                     count=counts[index],
                     bytes_max=self._splitting.bytes_max,
                 ),
+                self._splitting.records_max,
             )
         ]
 

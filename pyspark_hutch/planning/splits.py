@@ -1,7 +1,7 @@
-"""Ranges of offsets cut into splits, one for each task, at the borders of chunks.
+"""Ranges of offsets cut into splits, one for each task.
 
-Splits of a range follow one another without a gap, and each but the first begins where a chunk
-begins. So no chunk is read twice, and every row is in one split.
+Splits of a range follow one another without a gap, so every row is in one split. They are cut where
+chunks begin, so that no chunk is read twice. Only a largest number of rows cuts inside of chunks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,8 +67,9 @@ def plan(
         ClientError: No server answers.
     """
     filled = [wanted for wanted in ranges if wanted.low < wanted.high]
-    counts = counts_of([wanted.high - wanted.low for wanted in filled], splitting)
-    refuse_too_many("maxRecordsPerPartition", splitting.records_max, counts)
+    rows = [wanted.high - wanted.low for wanted in filled]
+    refuse_too_small(rows, splitting.records_max)
+    counts = counts_of(rows, Splitting(splitting.partitions_min))
     asked: list[tuple[str, OffsetSpec]] = []
     owners: list[int] = []
     for index, (wanted, count) in enumerate(zip(filled, counts, strict=True)):
@@ -81,8 +82,14 @@ def plan(
     return [
         Split(wanted.place, leaders[wanted.place.stream], low, high)
         for index, wanted in enumerate(filled)
-        for low, high in cut(wanted.low, wanted.high, borders.get(index, ()))
+        for low, high in cut(wanted.low, wanted.high, borders.get(index, ()), splitting.records_max)
     ]
+
+
+def refuse_too_small(rows: Sequence[int], records_max: int | None) -> None:
+    """Refuse a number of rows that cuts ranges of so many rows into too many splits."""
+    counts = counts_of(rows, Splitting(records_max=records_max))
+    refuse_too_many("maxRecordsPerPartition", records_max, counts)
 
 
 def refuse_too_many(option: str, value: int | None, counts: Sequence[int]) -> None:
@@ -99,8 +106,8 @@ def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:
 
     Args:
         rows: Offsets in each range, at least 1.
-        splitting: `records_max` says how many rows a split has at most, to the next border of a
-            chunk; `partitions_min` asks for so many splits in all, spread by rows.
+        splitting: `records_max` says how many rows a split has at most; `partitions_min` asks for
+            so many splits in all, spread by rows.
     """
     total = sum(rows)
     counts = []
@@ -120,7 +127,23 @@ def even_cuts(low: int, high: int, count: int) -> list[int]:
     return [low + rows * part // count for part in range(1, count)]
 
 
-def cut(low: int, high: int, borders: Iterable[int]) -> list[tuple[int, int]]:
-    """Cut a range at those of the borders that lie inside it."""
-    inside = sorted({border for border in borders if low < border < high})
-    return list(pairwise([low, *inside, high]))
+def cut(
+    low: int, high: int, borders: Iterable[int], rows_max: int | None = None
+) -> list[tuple[int, int]]:
+    """Cut a range at those of the borders that lie inside it, and what is still too long evenly.
+
+    Args:
+        low: Its first offset.
+        high: Behind its last.
+        borders: Where chunks begin.
+        rows_max: The most rows of a piece; None: any number.
+    """
+    cuts = sorted({border for border in borders if low < border < high})
+    pieces = pairwise([low, *cuts, high])
+    if rows_max is None:
+        return list(pieces)
+    return [
+        part
+        for first, end in pieces
+        for part in pairwise([first, *even_cuts(first, end, -(-(end - first) // rows_max)), end])
+    ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.settings import Source, Splitting
-from pyspark_hutch.planning.admission import rows_for_bytes, share
+from pyspark_hutch.planning.admission import share
 from pyspark_hutch.planning.facts import Found, Reach
 from pyspark_hutch.planning.sizes import RowSizes
 from pyspark_hutch.planning.splits import Split, StreamRange, plan
@@ -37,12 +37,17 @@ class StockFacts:
         asked = [(stream, at_offset(offset)) for stream, offset in offsets.items()]
         return dict(zip(offsets, self._cluster.resolve(found.leaders, asked), strict=True))
 
-    def within(self, found: Found, reaches: Mapping[str, Reach], bytes_max: int) -> dict[str, int]:
+    def within(
+        self,
+        found: Found,
+        reaches: Mapping[str, Reach],
+        bytes_max: int,
+        passed: Mapping[str, int],
+    ) -> dict[str, int]:
         """Estimate how many rows have so many bytes, by the chunk where each stream goes on."""
         backlog = {stream: reach.high - reach.low for stream, reach in reaches.items()}
         lows = {stream: reach.low for stream, reach in reaches.items()}
-        sizes = self._sizes.look(found.leaders, lows)
-        return share(backlog, rows_for_bytes(backlog, sizes, bytes_max))
+        return share(backlog, bytes_max, self._sizes.look(found.leaders, lows), passed)
 
     def split(
         self, found: Found, ranges: Sequence[StreamRange], splitting: Splitting

@@ -19,7 +19,7 @@ from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
 from pyspark_hutch.offsets.position import Place, Position, incarnation_of
 from pyspark_hutch.offsets.storing import StoredOffsets
 from pyspark_hutch.options.settings import ReadSettings
-from pyspark_hutch.planning.admission import Patience, share
+from pyspark_hutch.planning.admission import WHOLE, Patience, share
 from pyspark_hutch.planning.facts import Reach
 from pyspark_hutch.planning.splits import Split, StreamRange
 from pyspark_hutch.planning.tails import Tails
@@ -47,6 +47,7 @@ class StreamPlanner:
         self._target: dict[str, int] | None = None
         self._planned: tuple[Position, Position] | None = None
         self._away_since: float | None = None
+        self._passed: Mapping[str, int] = {}  # batches in which a stream that waits got nothing
         self._stored: StoredOffsets | None = None
         if settings.consumer_name is not None:
             self._stored = StoredOffsets(cluster, settings.consumer_name)
@@ -196,22 +197,26 @@ class StreamPlanner:
     def _limit(
         self, ends: Mapping[str, tuple[int, int]], backlog: dict[str, int]
     ) -> dict[str, int]:
-        """Return the rows of each stream within the budgets, to a border of chunks if possible."""
+        """Return the rows of each stream within the budgets."""
         budgets, facts, found = self._settings.budgets, self._tails.facts, self._tails.found
         shares = backlog
         if budgets.bytes_max is not None:
             reaches = {stream: Reach(*ends[stream]) for stream in backlog}
-            shares = facts.within(found, reaches, budgets.bytes_max)
+            shares = facts.within(found, reaches, budgets.bytes_max, self._passed)
         if budgets.offsets_max is not None:
-            shares = share(shares, budgets.offsets_max)
-        wanted = {
-            stream: ends[stream][0] + count
-            for stream, count in shares.items()
-            if 0 < count < backlog[stream]
+            allowed, shares = shares, share(shares, budgets.offsets_max, passed=self._passed)
+            # A chunk that two batches share is read twice: they meet at a border if one is near.
+            wanted = {
+                stream: ends[stream][0] + count
+                for stream, count in shares.items()
+                if 0 < count < allowed[stream]
+            }
+            for stream, border in facts.chunks_at(found, wanted).items() if wanted else ():
+                if border - ends[stream][0] >= WHOLE * shares[stream]:
+                    shares[stream] = border - ends[stream][0]
+        self._passed = {
+            stream: self._passed.get(stream, 0) + 1 for stream in backlog if not shares[stream]
         }
-        for stream, border in facts.chunks_at(found, wanted).items() if wanted else ():
-            if ends[stream][0] < border:
-                shares[stream] = min(shares[stream], border - ends[stream][0])
         return shares
 
     @staticmethod

@@ -75,8 +75,8 @@ def test_a_batch_takes_no_more_rows_than_its_budget(
     query = Query(spark, place, tmp_path, **options)
 
     assert query.run() == list(range(1_000))
-    # Whole chunks of 100, and nothing is left for a batch of its own.
-    assert query.batches == [(0, 0), (1, 300), (2, 300), (3, 300), (4, 100)]
+    # No chunk of 100 ends within a tenth of the budget, so batches end inside of chunks.
+    assert query.batches == [(0, 0), (1, 350), (2, 350), (3, 300)]
 
 
 def test_a_batch_takes_no_more_bytes_than_its_budget(
@@ -87,7 +87,10 @@ def test_a_batch_takes_no_more_bytes_than_its_budget(
     query = Query(spark, place, tmp_path, **options)
 
     assert query.run() == list(range(400))
-    assert [rows for _, rows in query.batches] == [0, 100, 100, 100, 100]
+    first, *full, last = [rows for _, rows in query.batches]
+    assert (first, len(full)) == (0, 3)
+    assert all(0.9 * 112_640 <= 1_000 * rows <= 112_640 for rows in full)
+    assert last == 400 - sum(full)
 
 
 def test_a_batch_waits_for_enough_rows_but_not_for_ever(

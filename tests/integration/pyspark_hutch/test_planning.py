@@ -20,6 +20,7 @@ from pyspark_hutch.planning.batch import describe_batch
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.planning.tails import LIST_S
 from pyspark_hutch.shared.client.errors import Refused
+from tests.chunks import SubBatch
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer, assert_no_traceback, external_endpoint
@@ -255,6 +256,24 @@ def test_splits_have_a_largest_number_of_rows_too(
     assert found == [(stream, low, low + 100) for low in range(0, 1_000, 100)]
 
 
+def test_no_split_has_more_rows_than_it_may_though_chunks_and_sub_batches_have(
+    hutch: HutchServer, client: Client, stream: str
+) -> None:
+    client.create(stream)
+    append(client, stream, [b"row"] * 250)
+    client.declare(1, stream)
+    client.publish(1, {1: SubBatch.of([b"row"] * 120)})
+    client.confirmed_ids(1)
+
+    found = ranges(batch(hutch, stream=stream, maxRecordsPerPartition="50"))
+    both = ranges(batch(hutch, stream=stream, maxRecordsPerPartition="50", minPartitions="2"))
+
+    for splits in (found, both):
+        assert [n for _, low, high in splits for n in range(low, high)] == list(range(370))
+        assert all(high - low <= 50 for _, low, high in splits)
+    assert len(found) == 8
+
+
 def test_a_budget_of_bytes_is_kept_where_rows_grow(
     hutch: HutchServer, client: Client, stream: str
 ) -> None:
@@ -275,18 +294,71 @@ def test_a_budget_of_bytes_is_kept_where_rows_grow(
     assert len(rows) <= 8
 
 
-def test_a_budget_of_rows_ends_at_borders_of_chunks(
+def test_a_budget_of_rows_ends_at_a_border_of_chunks_if_one_is_near(
     hutch: HutchServer, client: Client, stream: str
 ) -> None:
     publish(client, stream, [b"row"] * 1_000, at_once=100)
     with Proxy(*hutch.endpoint) as proxy:
-        options = {"stream": stream, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "350"}
+        options = {"stream": stream, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "330"}
         query = Query(proxy, **options)
         query.begin()
         proxy.requests.clear()
         assert ranges(query.batch()) == [(stream, 0, 300)]
+        assert proxy.requests == {"describe_streams": 1, "plan_streams": 2}
+        assert ranges(query.batch()) == [(stream, 300, 600)]
+        query.restart(maxOffsetsPerTrigger="350")
+        assert ranges(query.batch()) == [(stream, 600, 950)]
 
-    assert proxy.requests == {"describe_streams": 1, "plan_streams": 2}
+
+def test_a_budget_as_large_as_a_chunk_is_taken_by_each_batch_of_two_streams(
+    hutch: HutchServer, client: Client, stream: str
+) -> None:
+    for name, rows in (("a", 300), ("b", 200)):
+        publish(client, f"{stream}-{name}", [b"row"] * rows, at_once=100)
+    options = {"streamPattern": re.escape(stream), "maxOffsetsPerTrigger": "100"}
+    query = Query(hutch, startingOffsets="earliest", **options)
+    query.begin()
+    for _ in range(5):
+        splits = query.batch()
+        assert sum(split.high - split.low for split in splits) == 100
+        assert len(splits) == 2, "neither stream waits"
+    assert query.batch() == []
+
+
+@pytest.mark.parametrize("at_once", [5, 400])
+def test_a_budget_of_bytes_is_taken_to_a_tenth_whatever_the_size_of_chunks(
+    hutch: HutchServer, client: Client, stream: str, at_once: int
+) -> None:
+    sizes = [100, 1_000, 300, 2_000]
+    bodies = [bytes(sizes[number // 400 % 4]) for number in range(3_200)]
+    publish(client, stream, bodies, at_once=at_once)
+    options = {"stream": stream, "startingOffsets": "earliest", "maxBytesPerTrigger": "100k"}
+    query = Query(hutch, **options)
+    query.begin()
+    taken = []
+    while splits := query.batch():
+        (split,) = splits
+        taken.append(sum(len(body) + 4 for body in bodies[split.low : split.high]))
+
+    assert len(taken) > 20
+    # Between the borders of a chunk rows count as equal; there a few have one size here.
+    assert all(0.88 * 102_400 <= size <= 1.1 * 102_400 for size in taken[:-1]), taken
+
+
+def test_a_budget_of_bytes_for_less_than_a_row_of_each_stream_goes_round(
+    hutch: HutchServer, client: Client, stream: str
+) -> None:
+    for name in "abcd":
+        publish(client, f"{stream}-{name}", [bytes(10_000)] * 3, at_once=1)
+    options = {"streamPattern": re.escape(stream), "maxBytesPerTrigger": "21000"}
+    query = Query(hutch, startingOffsets="earliest", **options)
+    query.begin()
+    batches = [ranges(query.batch()) for _ in range(6)]
+
+    assert [sum(high - low for _, low, high in batch) for batch in batches] == [2] * 6
+    assert {name for batch in batches[:2] for name, _, _ in batch} == {
+        f"{stream}-{name}" for name in "abcd"
+    }
 
 
 # ---- incarnations ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_hutch.planning.admission import Patience, rows_for_bytes, share
+from pyspark_hutch.planning.admission import Patience, share
 
 backlogs = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.integers(0, 10**9))
 
@@ -41,12 +41,45 @@ def test_a_few_rows_beside_a_backlog_that_never_ends_do_come() -> None:
     assert share({"a": 1_000_000, "b": 1}, 10) == {"a": 9, "b": 1}
 
 
-def test_rows_for_bytes_go_by_the_size_of_what_waits() -> None:
+def test_bytes_go_by_the_size_of_what_waits() -> None:
     backlog, sizes = {"a": 100, "b": 100}, {"a": 10.0, "b": 90.0}
 
-    assert rows_for_bytes(backlog, sizes, 5_000) == 100
-    assert rows_for_bytes(backlog, sizes, 10_000) == 200
-    assert rows_for_bytes(backlog, sizes, 1) == 1
+    assert share(backlog, 5_000, sizes) == {"a": 50, "b": 50}
+    assert share(backlog, 10_000, sizes) == backlog
+    assert sum(share(backlog, 1, sizes).values()) == 1, "a row, however large"
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdefgh"), st.tuples(st.integers(1, 10**6), st.integers(1, 10**4))
+    ),
+    st.integers(1, 10**7),
+)
+def test_a_share_of_bytes_is_within_the_budget_to_a_row(
+    streams: dict[str, tuple[int, int]], budget: int
+) -> None:
+    backlog = {stream: rows for stream, (rows, _) in streams.items()}
+    sizes = {stream: size for stream, (_, size) in streams.items()}
+    shares = share(backlog, budget, sizes)
+    taken = sum(count * sizes[stream] for stream, count in shares.items())
+
+    assert all(0 <= shares[stream] <= backlog[stream] for stream in backlog)
+    assert taken <= budget or sum(shares.values()) == 1
+    smallest = [sizes[stream] for stream in backlog if shares[stream] < backlog[stream]]
+    assert not smallest or taken > budget - max(sizes.values())
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30), st.integers(1, 40))
+def test_no_stream_waits_longer_than_it_takes_to_give_each_of_them_a_row(
+    rows: list[int], budget: int
+) -> None:
+    backlog = {f"s{number:02}": count for number, count in enumerate(rows)}
+    passed: dict[str, int] = {}
+    for _ in range(5):
+        shares = share(backlog, budget, passed=passed)
+        assert sum(shares.values()) == min(budget, sum(rows))
+        passed = {stream: passed.get(stream, 0) + 1 for stream in backlog if not shares[stream]}
+        assert max(passed.values(), default=0) <= -(-len(rows) // budget) - 1
 
 
 def test_any_row_will_do_without_a_minimum() -> None:
