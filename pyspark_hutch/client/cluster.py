@@ -3,13 +3,13 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.options.settings import ConnectionSettings
 from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, ServerGone, refusal
+from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused, ServerGone, refusal
 from pyspark_hutch.shared.client.errors import ServerSilent as Silent
 from pyspark_hutch.shared.client.login import Endpoint
 from pyspark_hutch.shared.stream.wire import messages as m
@@ -23,6 +23,15 @@ _METADATA_NAMES: Final = 500
 
 _PAUSE_S_MAX: Final = 30.0
 _TRANSIENT: Final = (ServerGone, Silent)
+
+_SUPER: Final = (
+    "a super stream of that name does: take superStream (in hutch pipeline --super-stream, or "
+    "--to-super-stream)"
+)
+_PLAIN: Final = (
+    "a stream of that name does: take stream (in hutch pipeline leave out --super-stream, or "
+    "--to-super-stream)"
+)
 
 R = TypeVar("R")
 
@@ -133,14 +142,38 @@ class Cluster:
 
     def partitions(self, super_stream: str) -> tuple[str, ...]:
         """Return the streams of a super stream, in their order."""
+        reply = self._partitions(super_stream)
+        if reply.code == ResponseCode.STREAM_DOES_NOT_EXIST:
+            raise self.missing(super_stream, is_super=True)
+        _check(reply.code, f"super stream {super_stream!r}")
+        return reply.streams
 
-        def ask() -> tuple[str, ...]:
+    def _partitions(self, super_stream: str) -> m.StreamsReply:
+        def ask() -> m.StreamsReply:
             with self.connection() as connection:
-                reply = connection.ask(m.StreamsReply, "partitions", m.Partitions(super_stream))
-            _check(reply.code, f"super stream {super_stream!r}")
-            return reply.streams
+                return connection.ask(m.StreamsReply, "partitions", m.Partitions(super_stream))
 
         return self.retried(f"partitions of {super_stream!r}", ask)
+
+    def missing(self, name: str, *, is_super: bool = False) -> ClientError:
+        """Return the error for a stream that is not there; ask whether one of the other kind is.
+
+        Args:
+            name: The name.
+            is_super: Whether it was to be that of a super stream.
+        """
+        about = f"{'super ' if is_super else ''}stream {name!r}"
+        found: Sequence[str] | Mapping[str, Endpoint] = ()
+        with suppress(ClientError):  # the first error is the one to tell
+            if is_super:
+                found = self.leaders([name], skips_missing=True)
+            else:
+                found = self._partitions(name).streams
+        error = refusal(about, ResponseCode.STREAM_DOES_NOT_EXIST)
+        if not found:
+            return error
+        other = _PLAIN if is_super else _SUPER
+        return Refused(f"{error}, but {other}", ResponseCode.STREAM_DOES_NOT_EXIST)
 
     def leaders(
         self, streams: Sequence[str], *, skips_missing: bool = False
@@ -151,11 +184,13 @@ class Cluster:
             streams: Their names.
             skips_missing: Whether a stream that does not exist is left out; else it is Refused.
         """
-        return self.retried(
-            "where streams live", lambda: self._leaders(streams, skips_missing=skips_missing)
-        )
+        found = self.retried("where streams live", lambda: self._leaders(streams))
+        for name in streams if not skips_missing else ():
+            if name not in found:
+                raise self.missing(name)
+        return found
 
-    def _leaders(self, streams: Sequence[str], *, skips_missing: bool) -> dict[str, Endpoint]:
+    def _leaders(self, streams: Sequence[str]) -> dict[str, Endpoint]:
         requests: list[tuple[str, m.Message]] = [
             ("metadata", m.Metadata(tuple(streams[first : first + _METADATA_NAMES])))
             for first in range(0, len(streams), _METADATA_NAMES)
@@ -174,11 +209,7 @@ class Cluster:
                     is_followed = self.settings.advertised
                     leader = brokers[stream.leader] if is_followed else connection.endpoint
                     found[stream.stream] = leader
-        return {
-            name: found[name]
-            for name in streams
-            if _has_leader(name, codes.get(name), found, skips_missing=skips_missing)
-        }
+        return {name: found[name] for name in streams if _has_leader(name, codes.get(name), found)}
 
     def bounds(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
         """Return what each stream holds now."""
@@ -241,12 +272,11 @@ def bounds_by(connection: Connection, stream: str) -> Bounds:
     return _bounds(stream, connection.request("stream_stats", m.StreamStats(stream)))
 
 
-def _has_leader(
-    stream: str, code: int | None, found: Mapping[str, Endpoint], *, skips_missing: bool
-) -> bool:
+def _has_leader(stream: str, code: int | None, found: Mapping[str, Endpoint]) -> bool:
+    """Return False for a stream that does not exist; raise for one that cannot be used."""
     if code is None:
         raise BadAnswer(f"no answer says where stream {stream!r} lives")
-    if code == ResponseCode.STREAM_DOES_NOT_EXIST and skips_missing:
+    if code == ResponseCode.STREAM_DOES_NOT_EXIST:
         return False
     _check(code, f"stream {stream!r}")
     if stream not in found:

@@ -22,6 +22,7 @@ from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.jobs.errors import JobError, JobFailed, WrongArgument, in_one_line
 from pyspark_hutch.jobs.interrupts import interrupts
 from pyspark_hutch.jobs.progress import Progress, Standing
+from pyspark_hutch.jobs.scans import Scans
 from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
 from pyspark_hutch.names import planner_name
 from pyspark_hutch.options.reading import read_settings
@@ -147,9 +148,10 @@ class RowsLeft:
     def __call__(self, progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
         """Add the rows that are left; None while they are not known of every stream."""
         known = list(self._backlog.behind(progress).values())
-        left = sum(rows for rows in known if rows is not None)
+        left = sum(rows for rows in known if rows is not None) - standing.reading
         is_known = bool(known) and None not in known
-        return replace(standing, done=standing.rows, left=left if is_known else None)
+        done = standing.rows + standing.reading
+        return replace(standing, done=done, left=max(0, left) if is_known else None)
 
 
 class _Ended(Exception):
@@ -260,7 +262,8 @@ def run_batches(
             try:
                 handler.latest = lambda: query.lastProgress
                 handler.query.set_result(str(query.id))
-                _watch(query, handler, asked, progress, left)
+                scans = Scans(frame.sparkSession)
+                _watch(query, handler, asked, progress, left, scans)
                 handler.note(query.lastProgress)
             finally:  # the query does not outlive this; a second Ctrl-C has ended the connection
                 with suppress(Py4JError):
@@ -287,6 +290,7 @@ def _watch(
     asked: threading.Event,
     progress: Progress,
     left: Left,
+    scans: Scans,
 ) -> None:
     while not query.awaitTermination(LOOK_EVERY_S):
         if asked.is_set():
@@ -294,4 +298,6 @@ def _watch(
             return
         latest = query.lastProgress
         done = handler.done_by(latest)
-        progress.show(left(latest, Standing(done.rows, done.size)))
+        batch = -1 if latest is None else int(latest["batchId"])
+        standing = Standing(done.rows, done.size, reading=scans.rows_behind(batch))
+        progress.show(left(latest, standing))

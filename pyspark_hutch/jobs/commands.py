@@ -1,7 +1,8 @@
 """The jobs as `hutch pipeline` runs them: from the arguments of a command line to its exit code.
 
-A job's own module is imported after a check for the packages that it needs. All faults of the
-arguments are reported before Spark is started.
+A job's own module is imported after a check for the packages that it needs. What can be found
+without Spark is reported before it is started: faults of the arguments and of the folder of a lake,
+and those that a server tells.
 """
 
 import sys
@@ -48,9 +49,18 @@ ENDINGS: Final = {
 }
 
 
-def _session(options: Namespace, *packages: str) -> "AbstractContextManager[SparkSession]":
-    """Return a session that starts when it is entered, after a check for its packages."""
+def _session(
+    options: Namespace, ask: Callable[[], None], *packages: str
+) -> "AbstractContextManager[SparkSession]":
+    """Return a session that starts when it is entered.
+
+    Args:
+        options: Of the command.
+        ask: Looks for faults, once its packages are known to be there.
+        packages: Those of the job, beside Spark's.
+    """
     require(*OF_SPARK, *packages)
+    ask()
     from pyspark_hutch.jobs.session import session  # noqa: PLC0415
 
     return session(
@@ -99,7 +109,14 @@ def _to_lake(options: Namespace) -> int:
     table = options.table or f"{NAMESPACE}.{name_of(read_options).replace('.', '_')}"
     if options.format == "iceberg":
         table_name(table)
-    with _session(options, *packages) as spark:
+
+    def ask() -> None:
+        from pyspark_hutch.jobs.questions import ask_for_source  # noqa: PLC0415
+
+        _lake(options.format, options.target, table).check()
+        ask_for_source(read_options)
+
+    with _session(options, ask, *packages) as spark:
         from pyspark_hutch.jobs.to_lake import to_lake  # noqa: PLC0415
 
         lake = _lake(options.format, options.target, table)
@@ -130,7 +147,13 @@ def _from_files(options: Namespace) -> int:
     if kind is None:
         raise WrongArgument(f"{options.files}: the name does not tell the format; add --format")
     write_options = _write_options(options, options.stream, ENDPOINTS)
-    with _session(options) as spark:
+
+    def ask() -> None:
+        from pyspark_hutch.jobs.questions import ask_for_target  # noqa: PLC0415
+
+        ask_for_target(write_options)
+
+    with _session(options, ask) as spark:
         from pyspark_hutch.jobs.from_files import Files, from_files  # noqa: PLC0415
 
         files = Files(options.files, kind, dict(options.read_option), options.body, options.key)
@@ -145,7 +168,18 @@ def _copy(options: Namespace) -> int:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # where the workers look for a module, too
     transform = _transform(options)
-    with _session(options) as spark:
+
+    def ask() -> None:
+        from pyspark_hutch.jobs.copying import Target  # noqa: PLC0415
+        from pyspark_hutch.jobs.questions import ask_for_source, ask_for_target  # noqa: PLC0415
+
+        target = Target(write_options, options.bad_rows)
+        target.refuse_source(read_options)
+        ask_for_source(read_options)
+        for written in filter(None, (write_options, target.dead_letters)):
+            ask_for_target(written)
+
+    with _session(options, ask) as spark:
         from pyspark_hutch.jobs.copying import Target, copy  # noqa: PLC0415
 
         target = Target(write_options, options.bad_rows)
@@ -173,7 +207,13 @@ def _transform(options: Namespace) -> "Transform":
 
 def _report(options: Namespace) -> int:
     read_options = _read_options(options)
-    with _session(options, PLOTS) as spark:
+
+    def ask() -> None:
+        from pyspark_hutch.jobs.questions import ask_for_source  # noqa: PLC0415
+
+        ask_for_source(read_options)
+
+    with _session(options, ask, PLOTS) as spark:
         from pyspark_hutch.jobs.reporting import report  # noqa: PLC0415
 
         file, progress = Path(options.file), Progress(sys.stderr)

@@ -65,6 +65,20 @@ class Target:
             left_out.add(FILTER)  # the protocol has none on sub-batches and in stages
         return [name for name in WRITTEN if name not in left_out]
 
+    def refuse_source(self, options: Mapping[str, str]) -> None:
+        """Refuse to copy a stream to itself.
+
+        Args:
+            options: Of the read.
+
+        Raises:
+            WrongArgument: Good or bad rows would go to the stream that they come from.
+        """
+        if not self.bad_rows:
+            raise WrongArgument("bad rows: say fail, drop or the name of a stream")
+        if _place(options) in (_place(self.options), _place(self.dead_letters or {})):
+            raise WrongArgument(f"{name_of(options)} cannot be copied to itself")
+
     @property
     def dead_letters(self) -> dict[str, str] | None:
         """The options of the write of bad rows; None if they go nowhere."""
@@ -102,10 +116,7 @@ def copy(
     """
     if pace.checkpoint is None:
         raise WrongArgument("a copy needs a checkpoint, the folder where it notes how far it is")
-    if not target.bad_rows:
-        raise WrongArgument("bad rows: say fail, drop or the name of a stream")
-    if _place(options) in (_place(target.options), _place(target.dead_letters or {})):
-        raise WrongArgument(f"{name_of(options)} cannot be copied to itself")
+    target.refuse_source(options)
     is_once = saves_once(writing(target.options), [BODY])
     target = replace(target, is_once=is_once)
     transform = replace(

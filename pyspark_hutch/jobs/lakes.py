@@ -35,8 +35,11 @@ class Lake(ABC):
         """Return the folder in which a job notes how far it has come with a source."""
         return f"{self.folder}/_checkpoints/{name}"  # readers pass over what begins with _
 
-    def check(self, spark: SparkSession) -> None:
+    def check(self, spark: SparkSession | None = None) -> None:
         """Check that the folder does not belong to another kind of lake, with its checkpoints.
+
+        Args:
+            spark: Looks on storage of any kind; None: only a folder of this machine is looked at.
 
         Raises:
             WrongArgument: It is.
@@ -51,8 +54,9 @@ class Lake(ABC):
     def write(self, batch: DataFrame, name: BatchName) -> Done:
         """Write a batch, if it is not there."""
 
-    @abstractmethod
-    def _has(self, spark: SparkSession, sign: str) -> bool: ...
+    def _has(self, spark: SparkSession | None, sign: str) -> bool:  # noqa: ARG002  # it is here
+        """Return whether there is a file of that name or pattern in the folder."""
+        return any(Path(self.folder).glob(sign))
 
 
 class ParquetLake(Lake):
@@ -77,7 +81,9 @@ class ParquetLake(Lake):
         observed.write.mode("overwrite").parquet(f"{self.folder}/{inner}")
         return done_of(seen)
 
-    def _has(self, spark: SparkSession, sign: str) -> bool:
+    def _has(self, spark: SparkSession | None, sign: str) -> bool:
+        if spark is None:
+            return "://" not in self.folder and super()._has(spark, sign)
         context: Any = spark.sparkContext  # Hadoop's file systems have no other door
         file = context._jvm.org.apache.hadoop.fs.Path(f"{self.folder}/{sign}")  # noqa: SLF001
         system = file.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -107,9 +113,6 @@ class TableLake(Lake):
     @abstractmethod
     def _append(self, rows: pa.Table, name: BatchName) -> None:
         """Add rows, and the name of their batch, in one step."""
-
-    def _has(self, spark: SparkSession, sign: str) -> bool:  # noqa: ARG002  # it is of this machine
-        return any(Path(self.folder).glob(sign))
 
 
 def counted(batch: DataFrame) -> tuple[DataFrame, Observation]:

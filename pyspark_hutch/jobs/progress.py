@@ -25,6 +25,7 @@ class Standing:
         left: What is before it, in `unit`; None while that is not known.
         done: The same of what is behind it. For rows it is `rows` itself.
         unit: What `left` counts.
+        reading: Rows that the batch under way has read so far.
     """
 
     rows: int = 0
@@ -32,6 +33,7 @@ class Standing:
     left: int | None = None
     done: int = 0
     unit: str = "rows"
+    reading: int = 0
 
 
 class Progress:
@@ -84,7 +86,7 @@ class Progress:
         )
 
     def _sample(self, now: float, standing: Standing) -> None:
-        self._samples.append((now, standing.rows, standing.done))
+        self._samples.append((now, standing.rows + standing.reading, standing.done))
         while len(self._samples) > 2 and now - self._samples[1][0] > RATE_OVER_S:  # noqa: PLR2004
             self._samples.popleft()
 
@@ -94,8 +96,10 @@ class Progress:
         parts = [
             f"{standing.rows:,} rows",
             megabytes(standing.size),
-            f"{(standing.rows - rows) / seconds:,.0f} rows/s",
+            f"{max(0, standing.rows + standing.reading - rows) / seconds:,.0f} rows/s",
         ]
+        if standing.reading:
+            parts.append(f"{standing.reading:,} in this batch")
         if standing.left is not None:
             parts.append(f"lag {standing.left:,} {standing.unit}")
             speed = (standing.done - done) / seconds

@@ -20,6 +20,7 @@ from pyspark_hutch.jobs.java import java_trouble
 DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.executor.heartbeatInterval": "2s",  # tells how many rows a task has read
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # others read no INT96

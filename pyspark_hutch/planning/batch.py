@@ -6,8 +6,6 @@ from pyspark_hutch.options.settings import ReadSettings, Source
 from pyspark_hutch.planning.choosing import facts_of
 from pyspark_hutch.planning.facts import Facts, Found
 from pyspark_hutch.planning.splits import Split, StreamRange
-from pyspark_hutch.shared.client.errors import refusal
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 
 def plan_batch(cluster: Cluster, settings: ReadSettings) -> list[Split]:
@@ -18,7 +16,7 @@ def plan_batch(cluster: Cluster, settings: ReadSettings) -> list[Split]:
         ClientError: A stream cannot be read, or no server answers.
     """
     facts = facts_of(cluster, settings)
-    found = _all_of(facts, settings.source)
+    found = all_of(cluster, facts, settings.source)
     leaders, bounds = found.leaders, found.bounds
     lows = offsets_of(cluster, leaders, bounds, settings.starting, settings.unmatched_time)
     assert settings.ending is not None, "a batch read has an end"
@@ -38,11 +36,17 @@ def describe_batch(cluster: Cluster, settings: ReadSettings) -> Found:
         WrongOption: The server cannot describe streams.
         ClientError: A stream cannot be read, or no server answers.
     """
-    return _all_of(facts_of(cluster, settings), settings.source)
+    return all_of(cluster, facts_of(cluster, settings), settings.source)
 
 
-def _all_of(facts: Facts, source: Source) -> Found:
+def all_of(cluster: Cluster, facts: Facts, source: Source) -> Found:
+    """Return the streams of a read, all of which must be there.
+
+    Raises:
+        WrongOption: The option that names them does not fit what there is.
+        ClientError: One cannot be used or does not exist, or no server answers.
+    """
     found = facts.find(source)
     for stream in found.missing:
-        raise refusal(f"stream {stream!r}", ResponseCode.STREAM_DOES_NOT_EXIST)
+        raise cluster.missing(stream)
     return found

@@ -8,9 +8,8 @@ from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.settings import ReadSettings
 from pyspark_hutch.planning.choosing import facts_of
 from pyspark_hutch.planning.facts import Facts, Found
-from pyspark_hutch.shared.client.errors import ClientError, Refused, refusal
+from pyspark_hutch.shared.client.errors import ClientError, Refused
 from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 LOOK_S: Final = 0.2
 """Time between two questions of an idle query for new rows; about its delay, too."""
@@ -94,8 +93,7 @@ class Tails:
     def _refuse_unknown(self, known: Container[str] | None) -> None:
         for stream in self._missing:
             if known is not None and stream not in known and stream not in self.places:
-                code = ResponseCode.STREAM_DOES_NOT_EXIST
-                raise refusal(f"stream {stream!r}", code)
+                raise self._cluster.missing(stream)
 
     def _list(self, now: float) -> None:
         found = self.facts.find(self._settings.source)

@@ -36,6 +36,7 @@ SPARK_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.executor.heartbeatInterval": "1s",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",

@@ -41,6 +41,23 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock: Clock) -> N
     ]
 
 
+def test_rows_of_the_batch_under_way_move_the_line_before_it_is_done(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(out, clock)
+
+    for second in range(31):
+        clock.now = 1_000.0 + second
+        read = second * 100
+        standing = Standing(0, 0, 2_500 - read, read, reading=read)
+        progress.show(standing if read < 2_500 else Standing(2_500, 20_000, 0, 2_500))
+
+    assert lines_of(out) == [
+        "0 rows  0.0 MB  100 rows/s  1,000 in this batch  lag 1,500 rows  0:00:15 left",
+        "0 rows  0.0 MB  100 rows/s  2,000 in this batch  lag 500 rows  0:00:05 left",
+        "2,500 rows  0.0 MB  83 rows/s  lag 0 rows",
+    ]
+
+
 def test_a_terminal_has_a_bar_that_is_drawn_over(clock: Clock) -> None:
     out = Terminal()
     progress = Progress(out, clock)
