@@ -182,21 +182,7 @@ class Exchanges:
             await self._put(declared, *(row for row, _, _ in added.values()))
             for key, (_, binding, stream) in added.items():
                 self.join(declared, key, binding, stream)
-                self._warn_of_twins(declared, stream)
-
-    def _warn_of_twins(self, declared: Declared, stream: Stream) -> None:
-        """Warn if a partition is bound to its super stream more than once."""
-        if not declared.exchange.is_super_stream:
-            return
-        twins = [declared.bindings[key] for key in stream.bound_by if key in declared.bindings]
-        if len(twins) > 1:
-            log.warning(
-                "partition bound more than once, and clients read it as often: remove all bindings"
-                " but one super_stream=%s stream=%s bindings=%s",
-                InHost(declared.exchange.name, self._streams.virtual_host),
-                stream.name,
-                ", ".join(sorted(each.shown for each in twins)[:_SHOWN_MAX]),
-            )
+                _warn_of_twins(declared, stream, self._streams.virtual_host)
 
     async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
         """Remove a binding; do nothing if there is no such binding.
@@ -311,6 +297,21 @@ def _refusals() -> Iterator[None]:
         yield
     except StoreError as error:
         raise InternalError(str(error)) from error
+
+
+def _warn_of_twins(declared: Declared, stream: Stream, virtual_host: str) -> None:
+    """Warn if a partition is bound to its super stream more than once."""
+    if not declared.exchange.is_super_stream:
+        return
+    twins = [declared.bindings[key] for key in stream.bound_by if key in declared.bindings]
+    if len(twins) > 1:
+        log.warning(
+            "partition bound more than once, and clients read it as often: remove all bindings"
+            " but one super_stream=%s stream=%s bindings=%s",
+            InHost(declared.exchange.name, virtual_host),
+            stream.name,
+            ", ".join(sorted(each.shown for each in twins)[:_SHOWN_MAX]),
+        )
 
 
 def _check_new(exchange: Exchange) -> None:
