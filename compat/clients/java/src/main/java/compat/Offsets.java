@@ -1,5 +1,6 @@
 package compat;
 
+import com.rabbitmq.stream.ByteCapacity;
 import com.rabbitmq.stream.Consumer;
 import com.rabbitmq.stream.Environment;
 import com.rabbitmq.stream.NoOffsetException;
@@ -106,6 +107,64 @@ final class Offsets {
         .name("app").autoTrackingStrategy().builder().messageHandler(inbox).build();
     found.put("read", inbox.readNumbers(2));
     return found;
+  }
+
+  /**
+   * A named consumer, all by the library's defaults, reads 0-5 and closes. 18 messages come, and
+   * retention removes the first. It comes back and reads all that is kept.
+   */
+  static Map<String, ?> kept(Run run) {
+    var environment = run.open();
+    environment.streamCreator().stream(run.stream)
+        .maxLengthBytes(ByteCapacity.B(1_200)).maxSegmentSizeBytes(ByteCapacity.B(300)).create();
+    var publisher = new Publisher(environment.producerBuilder().stream(run.stream));
+    var before = readByDefaults(run, environment, () -> sendEach(publisher, 0, 6), 5);
+    sendEach(publisher, 6, 24);
+    Run.until("retention", () -> firstOffset(run, environment) > 7);
+    var first = new AtomicLong();
+    var after = readByDefaults(run, environment,
+        () -> first.set(firstOffset(run, environment)), 23);
+    var read = Messages.numbers(after);
+    return Map.of("before", Messages.numbers(before),
+        // Retention may go on after the consumer was given its first message.
+        "all kept", after.get(0).offset() <= first.get(),
+        "none missing", read.size() == 24 - read.get(0), "last", read.get(read.size() - 1));
+  }
+
+  /** The same consumer has read all, and the stream is truncated at its end: it gets the next. */
+  static Map<String, ?> truncated(Run run) {
+    var environment = run.openWithStream();
+    var publisher = new Publisher(environment.producerBuilder().stream(run.stream));
+    var before = readByDefaults(run, environment, () -> sendEach(publisher, 0, 6), 5);
+    run.waitFor("truncate");
+    publisher.sendAll(6, 10);
+    var after = readByDefaults(run, environment, () -> {}, 9);
+    return Map.of("before", Messages.numbers(before), "after", Messages.numbers(after));
+  }
+
+  /** Opens a consumer by its name alone, does something, and reads up to a message; closes it. */
+  private static List<Inbox.Delivery> readByDefaults(
+      Run run, Environment environment, Runnable begun, int last) {
+    var inbox = new Inbox();
+    try (var consumer = environment.consumerBuilder()
+        .stream(run.stream).name("app").messageHandler(inbox).build()) {
+      Run.settle();
+      begun.run();
+      Run.until("message " + last, () -> Messages.numbers(inbox.all()).contains(last));
+      Run.waitForExcess();
+    }
+    return inbox.all();
+  }
+
+  /** Sends messages one by one, so that each is a chunk of its own. */
+  private static void sendEach(Publisher publisher, int first, int next) {
+    for (int i = first; i < next; i++) {
+      publisher.sendAll(i, i + 1);
+    }
+  }
+
+  private static long firstOffset(Run run, Environment environment) {
+    return environment.queryStreamStats(run.stream).firstOffset();
   }
 
   /** A consumer that stores only what it is told to; what it reads does not matter. */

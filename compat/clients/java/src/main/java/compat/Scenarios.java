@@ -54,6 +54,8 @@ public final class Scenarios {
     all.put("tls-distrust", Connecting::tlsDistrust);
     all.put("tls-external", Connecting::tlsExternal);
     all.put("errors", Connecting::errors);
+    all.put("kept", Offsets::kept);
+    all.put("truncated", Offsets::truncated);
     all.put("write", Publishing::write);
     all.put("read", Publishing::read);
     return all;
