@@ -364,26 +364,23 @@ class Server:
         self.backend.stop_looking()
         begun_s = self._loop.time()
         await self.management.stop()
+        is_clean = True
         if self._admin is not None and self.opened is not None:
             importing = self.opened.administration.importing
-            await done_before(begun_s + STORED_BY_S, awaited(importing.close()))
+            is_clean = await done_before(begun_s + STORED_BY_S, awaited(importing.close()))
             await self._admin.stop()
         if self._store_ports is not None:
-            await done_before(begun_s + STORED_BY_S, self._store_ports.stop_controller())
+            stopping = self._store_ports.stop_controller()
+            is_clean &= await done_before(begun_s + STORED_BY_S, stopping)
         for tls in self._over_tls:
             tls.stop()
         self._listeners.stop_accepting()
-        connections = self._listeners.connections()
-        for connection in connections:
-            connection.stop_reading()
-        is_clean = await done_before(begun_s + STORED_BY_S, self.backend.close_streams())
+        self._listeners.stop_reading()
+        is_clean &= await done_before(begun_s + STORED_BY_S, self.backend.close_streams())
         for port in self._ports_of_segments:
-            is_clean = await done_before(begun_s + STORED_BY_S, port.settled()) and is_clean
-        for connection in connections:
-            connection.stop()
-        await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())
-        closing = self.backend.served.close()
-        is_clean = await done_before(begun_s + CLOSED_BY_S, closing) and is_clean
+            is_clean &= await done_before(begun_s + STORED_BY_S, port.settled())
+        await self._listeners.end(begun_s + SENT_BY_S - self._loop.time())
+        is_clean &= await done_before(begun_s + CLOSED_BY_S, self.backend.served.close())
         log.info("stopped clean=%s", is_clean)
         return is_clean
 

@@ -146,20 +146,15 @@ class StoreServer:
         """Stop accepting, store what was taken, acknowledge it, close; True if all was done."""
         log.info("stopping")
         begun_s = self._loop.time()
-        await done_before(begun_s + STORED_BY_S, self._ports.stop_controller())
+        is_clean = await done_before(begun_s + STORED_BY_S, self._ports.stop_controller())
         for tls in self._ports.over_tls:
             tls.stop()
         self._listeners.stop_accepting()
-        connections = self._listeners.connections()
-        for connection in connections:
-            connection.stop_reading()
-        is_clean = True
+        self._listeners.stop_reading()
         for port in self._all_ports:
-            is_clean = await done_before(begun_s + STORED_BY_S, port.settled()) and is_clean
-        for connection in connections:
-            connection.stop()
-        await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())
-        is_clean = await done_before(begun_s + CLOSED_BY_S, self._served.close()) and is_clean
+            is_clean &= await done_before(begun_s + STORED_BY_S, port.settled())
+        await self._listeners.end(begun_s + SENT_BY_S - self._loop.time())
+        is_clean &= await done_before(begun_s + CLOSED_BY_S, self._served.close())
         log.info("stopped clean=%s", is_clean)
         return is_clean
 

@@ -295,8 +295,7 @@ class Connection(Owner):
         if self.edge.flush():
             self._backlog_bytes = 0
         elif self._backlog_bytes > self._limits.backlog_bytes_max:
-            log.warning("client does not read, cut off peer=%s", self.peer)
-            self.edge.abort()
+            self.cut_off()
         elif self._backlog_bytes > self._limits.backlog_pause_bytes:
             self._pause_for(Pause.BACKLOG)
 
@@ -389,7 +388,13 @@ class Connection(Owner):
         if self._is_over or (self._is_ending and not within_s):
             return
         self._is_ending = True
-        self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self.edge.abort)
+        self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self.cut_off)
+
+    def cut_off(self) -> None:
+        """End a client that does not read what is queued for it."""
+        host = self.peer.rpartition(":")[0]
+        self._shared.say(log.warning, host, "client does not read, cut off peer=%s", self.peer)
+        self.edge.abort()
 
     def abort(self) -> None:
         """End the connection now."""

@@ -8,8 +8,11 @@ to the socket as far as it takes it; a chunk in a file goes by sendfile, without
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import socket
+import struct
+import termios
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +25,7 @@ _GATHERED_FRAMES: Final = 64
 _SMALL_SEND_BYTES: Final = 64 * 1024
 _LINGER_S: Final = 2.0
 _DISCARDED_BYTES: Final = 64 * 1024
+_OF_INT: Final = struct.Struct("@i")
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 
@@ -234,6 +238,13 @@ class PlainEdge:
             self._region_sent = 0
             self._queue.pop(0)
             region.release()
+
+    def taken_bytes(self) -> int:
+        """Return how many bytes the peer's machine has taken: less than the system has here."""
+        waiting = bytes(_OF_INT.size)
+        with contextlib.suppress(OSError):  # not every system tells it
+            waiting = fcntl.ioctl(self._fileno, termios.TIOCOUTQ, waiting)
+        return self.sent_bytes - int(_OF_INT.unpack(waiting)[0])
 
     def is_stuck_on_deleted(self) -> bool:
         """Tell whether it sends from a deleted file, and nothing went out since the last call."""

@@ -1,12 +1,15 @@
 """All ports of a server, whatever is spoken there, and the connections that came in at them."""
 
 import asyncio
+import time
 from typing import Final
 
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener
 
 _POLL_S: Final = 0.01
+_STILL_S: Final = 1.0
+"""Time without a byte taken after which the end of the process waits for a client no more."""
 
 
 class Listeners:
@@ -28,7 +31,30 @@ class Listeners:
         for listener in self._all:
             listener.stop_accepting()
 
-    async def all_ended(self) -> None:
-        """Wait until no connection is alive."""
-        while self.connections():  # noqa: ASYNC110  # once, at the end of the process
+    def stop_reading(self) -> None:
+        """Take nothing more from the clients."""
+        for connection in self.connections():
+            connection.stop_reading()
+
+    async def end(self, within_s: float, still_s: float = _STILL_S) -> None:
+        """Say farewell to all clients, and send them what is queued.
+
+        Args:
+            within_s: Time after which those that are left are cut off.
+            still_s: Time after which one is cut off that took no byte of what is queued for it.
+        """
+        for connection in self.connections():
+            connection.stop()
+        # Of each connection: the bytes that its peer has taken, and since when it has no more.
+        taken: dict[Connection, tuple[int, float]] = {}
+        end_s = time.monotonic() + within_s
+        while connections := self.connections():
+            now_s = time.monotonic()
+            for connection in connections:
+                count = connection.edge.taken_bytes()
+                before, since_s = taken.get(connection, (-1, now_s))
+                if now_s >= end_s or (count == before and now_s - since_s >= still_s):
+                    connection.cut_off()
+                elif count != before:
+                    taken[connection] = (count, now_s)
             await asyncio.sleep(_POLL_S)

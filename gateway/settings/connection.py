@@ -28,7 +28,8 @@ class ConnectionSettings(Section):
     """Limits of what waits to be sent."""
 
     close_timeout_ms: Integer = close_timeout(
-        "Longest time that a client may take to read what is queued for it at the end."
+        "Longest time that a client may take to read what is queued for it at the end; while the "
+        "server stops it has 6 s at most, and is cut off after a second without a byte taken."
     )
     send_backlog_pause_bytes: Integer = setting(
         256 * KIB,
