@@ -7,7 +7,8 @@ from typing import Final
 
 from gateway.awaiting import awaited
 from gateway.backend import Backend, Opened
-from gateway.broker.errors import BrokerError, StreamExists
+from gateway.broker.errors import BrokerError, PreconditionFailed, StreamExists
+from gateway.broker.naming import check_given_name, is_text
 from gateway.broker.virtual_host import VirtualHost
 from gateway.mewbase.binders.binders import Binders, open_binders
 from gateway.mewbase.binders.projection import Change, Projection
@@ -33,6 +34,8 @@ from gateway.settings.mewbase import MewbaseSettings
 from gateway.settings.model import Settings
 
 log: Final = logging.getLogger(__name__)
+
+_SHOWN_CHARACTERS: Final = 40
 
 
 class MewbasePorts:
@@ -78,6 +81,8 @@ class MewbasePorts:
 
     async def prepare(self, opened: Opened) -> None:
         """Make the channels that are missing. Raises ConfigError: one cannot be made."""
+        for name in self._settings.mewbase.binders:
+            _check_name(name, "binder")
         await self._make_channels(self._virtual_host(opened))
 
     def bind(self) -> None:
@@ -95,15 +100,17 @@ class MewbasePorts:
 
     async def _make_channels(self, virtual_host: VirtualHost) -> None:
         """Make the channels that are missing. Raises ConfigError."""
-        for name in self._settings.mewbase.channel_names:
+        channels = self._settings.mewbase.channels
+        missing = [name for name in channels if name not in virtual_host.streams]
+        for name in missing:
+            _check_name(name, "channel")
+        for name in missing:
             try:
-                if name not in virtual_host.streams:
-                    await awaited(virtual_host.streams.create(name, {}))
+                await awaited(virtual_host.streams.create(name, {}))
             except StreamExists:
                 continue
             except BrokerError as error:
-                reason = f"channel {name!r} cannot be made: {error}"
-                raise ConfigError(Problem("mewbase.channels", reason)) from error
+                raise _cannot_be_made(name, "channel", error) from error
 
     async def _open_binders(self, backend: Backend, virtual_host: VirtualHost) -> Binders:
         """Open the binders, and let their projections run. Raises StoreError."""
@@ -163,6 +170,22 @@ class MewbasePorts:
             listen(self._plain, shared, kind, sockets, add)
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
+
+
+def _check_name(name: str, what: str) -> None:
+    """Raise ConfigError if no channel or binder can have a name."""
+    if not is_text(name):
+        raise _cannot_be_made(name, what, "it has control characters, or is no Unicode text")
+    try:
+        check_given_name(name)
+    except PreconditionFailed as error:
+        raise _cannot_be_made(name, what, error) from error
+
+
+def _cannot_be_made(name: str, what: str, error: object) -> ConfigError:
+    """Blame the setting of channels or of binders."""
+    reason = f"{what} {name[:_SHOWN_CHARACTERS]!r} cannot be made: {error}"
+    return ConfigError(Problem(f"mewbase.{what}s", reason))
 
 
 def _projections_of(mewbase: MewbaseSettings) -> tuple[list[Projection], dict[str, Change]]:

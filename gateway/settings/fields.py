@@ -1,11 +1,13 @@
 """Types and words to describe settings with: meanings, units and ranges."""
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
+from pydantic_settings import NoDecode
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -70,6 +72,32 @@ def _path(value: object) -> object:
 
 
 SomePath = Annotated[Path, BeforeValidator(_path)]
+
+
+NAMES_IN_WORDS: Final = 'names with commas between them, or a list of them, as `["a", "b"]`'
+
+
+def _names(value: object) -> object:
+    # A flag and a variable have text alone. A list of TOML or JSON may hold any name.
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return [name for name in map(str.strip, value.split(",")) if name]
+    try:
+        return json.loads(value)
+    except RecursionError:
+        raise ValueError("no list of names") from None
+
+
+def _none_is_empty(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(value):
+        raise ValueError("an empty name")
+    return value
+
+
+Names = Annotated[
+    tuple[str, ...], NoDecode, BeforeValidator(_names), AfterValidator(_none_is_empty)
+]
 
 
 def setting(

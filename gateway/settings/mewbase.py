@@ -10,8 +10,10 @@ from gateway.settings.fields import (
     HOST_IN_WORDS,
     KIB,
     MIB,
+    NAMES_IN_WORDS,
     Host,
     Integer,
+    Names,
     Section,
     SomePath,
     in_order,
@@ -107,10 +109,10 @@ class QueryResponse(enum.Enum):
 
 
 class _Queries(Section):
-    binders: str = setting(
-        "",
-        "Binders, besides those that projections_file names: names with commas between them.",
-        takes="names with commas between them",
+    binders: Names = setting(
+        (),
+        "Binders, besides those that projections_file names.",
+        takes=NAMES_IN_WORDS,
     )
     projections_file: SomePath | None = setting(
         None,
@@ -145,11 +147,6 @@ class _Queries(Section):
         le=1_000_000,
     )
 
-    @property
-    def binder_names(self) -> list[str]:
-        """Names of `binders`."""
-        return _names(self.binders)
-
 
 class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSettings):
     """The listeners for mewbase's protocol, and limits of their connections.
@@ -182,11 +179,11 @@ class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSetting
         "/",
         "Virtual host whose streams are the channels.",
     )
-    channels: str = setting(
-        "",
-        "Channels that are made at the start if they are missing: names with commas between them. "
-        "Publishing to a channel does not make it.",
-        takes="names with commas between them",
+    channels: Names = setting(
+        (),
+        "Channels that are made at the start if they are missing. Publishing to a channel does not "
+        "make it.",
+        takes=NAMES_IN_WORDS,
     )
     form: Form = setting(
         Form.AUTO,
@@ -239,12 +236,3 @@ class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSetting
     @model_validator(mode="after")
     def _check_unanswered(self) -> Self:
         return in_order(self, ("unanswered_events_resume", "unanswered_events_max"))
-
-    @property
-    def channel_names(self) -> list[str]:
-        """Names of `channels`."""
-        return _names(self.channels)
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in map(str.strip, text.split(",")) if name]

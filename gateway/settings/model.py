@@ -427,11 +427,13 @@ def variable_of(key: Key) -> str:
     return f"{ENVIRONMENT_PREFIX}{key[0]}__{key[1]}".upper()
 
 
-def toml_type_of(field: FieldInfo) -> type:
-    """Return the type that a setting has in a TOML file: bool, int or str."""
+def toml_types_of(field: FieldInfo) -> tuple[type, ...]:
+    """Return the types that a setting may have in a TOML file: bool, int, str, or str and list."""
     if field.annotation is bool:
-        return bool
-    return str if _bounds_of(field) is None else int
+        return (bool,)
+    if field.annotation == tuple[str, ...]:
+        return (str, list)
+    return (str,) if _bounds_of(field) is None else (int,)
 
 
 def allowed_of(field: FieldInfo) -> str:

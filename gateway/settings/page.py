@@ -94,6 +94,8 @@ def _plain(value: object) -> str:
         return str(value.value)
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return json.dumps(value, ensure_ascii=False)
     return str(value)
 
 

@@ -28,7 +28,7 @@ from gateway.settings.model import (
     allowed_of,
     field_of,
     sections,
-    toml_type_of,
+    toml_types_of,
     variable_of,
 )
 
@@ -191,7 +191,7 @@ def _wrong_values(layer: _Layer, *, is_typed: bool = False) -> list[Problem]:
             if (section, name) not in layer:
                 continue
             value, written = layer[section, name]
-            if (section, name) in wrong or (is_typed and type(value) is not toml_type_of(field)):
+            if (section, name) in wrong or (is_typed and type(value) not in toml_types_of(field)):
                 problems.append(Problem(written, f"{_shown(value)} is not {allowed_of(field)}"))
     return problems
 

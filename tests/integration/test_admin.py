@@ -218,6 +218,9 @@ def test_refusals_have_exit_code_1_and_one_line(server: HutchServer) -> None:
         (("set_user_limits", "guest", "max-x=1"), "'max-x' is not a limit"),
         (("delete_stream", "none"), "there is no stream 'none'"),
         (("add_stream", "s", "-a", "stream-max-segment-size-bytes=1"), "below 9"),
+        (("add_stream", "s" * 300), "has 300 bytes, more than 255"),
+        (("add_exchange", "s" * 300), "has 300 bytes, more than 255"),
+        (("add_super_stream", "s" * 254, "--partitions", "1"), "has 256 bytes, more than 255"),
         (("add_super_stream", "s", "--partitions", "1001"), "too many"),
         (("add_partitions", "none", "--partitions", "1"), "there is no exchange 'none'"),
         (("delete_super_stream", "amq.topic"), "is no super stream"),
@@ -231,6 +234,16 @@ def test_refusals_have_exit_code_1_and_one_line(server: HutchServer) -> None:
         assert code == 1, said
         assert words in said
         assert said.count("\n") == 1
+    for arguments in (
+        ("add_stream", "s\1"),
+        ("add_stream", "s\n"),
+        ("add_exchange", "s\x7f"),
+        ("add_super_stream", "s\x1b", "--partitions", "1"),
+        ("add_super_stream", "s", "--binding-keys", "a,b\1"),
+        ("add_partitions", "s", "--binding-keys", "a\1"),
+    ):
+        code, said = refusal(server, "ctl", *arguments)
+        assert (code, "has control characters" in said) == (2, True), said
     assert refusal(server, "ctl", "add_user", "x", stdin=b"\n") == (
         2,
         "hutch: an empty password can never log in\n",

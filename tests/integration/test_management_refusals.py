@@ -38,6 +38,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         ("queues/%2F/bad", {"arguments": {"x-max-age": "0s"}}, "invalid_max_age"),
         ("queues/%2F/bad", {"arguments": {"x-max-length-bytes": -1}}, "'x-max-length-bytes'"),
         ("queues/%2F/" + 128 * "%C3%A4", {}, "less than 255 bytes, actually was 256"),
+        ("exchanges/%2F/" + 256 * "a", {"type": "direct"}, "has 256 bytes, more than 255"),
         ("vhosts/bad", {"default_queue_type": "nope"}, "'nope' is not a valid queue type"),
         ("vhosts/bad", {"default_queue_type": 5}, "5 is not a valid queue type"),
         (

@@ -128,6 +128,21 @@ STREAMS = (
         MEWBASE,
         {"HUTCH_MEWBASE__CHANNELS": "a", "HUTCH_DEFINITIONS__FILE": "LIMITED"},
     ),
+    Wrong(
+        "HUTCH_MEWBASE__CHANNELS: '[\"a\"' is not names with commas between them",
+        MEWBASE,
+        {"HUTCH_MEWBASE__CHANNELS": '["a"'},
+    ),
+    Wrong(
+        f"HUTCH_MEWBASE__CHANNELS: channel '{'a' * 40}' cannot be made: ",
+        MEWBASE,
+        {"HUTCH_MEWBASE__CHANNELS": "a" * 300},
+    ),
+    Wrong(
+        "HUTCH_MEWBASE__BINDERS: binder 'a\\x01' cannot be made: ",
+        MEWBASE,
+        {"HUTCH_MEWBASE__BINDERS": "a\1"},
+    ),
 )
 STORE = (
     *EVERYWHERE,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from gateway.broker.arguments import NAMES, MaxAge
+from gateway.broker.naming import is_text
 from gateway.management.definitions.report import table, visible
 from gateway.management.kinds import Kind
 
@@ -90,6 +91,18 @@ def add(parser: argparse.ArgumentParser, *arguments: Argument) -> None:
 def named(kind: str, dest: str = "name") -> Argument:
     """Describe an argument that is the name of something."""
     return argument(f"{dest} {kind.upper().replace(' ', '_')}", f"name of the {kind}")
+
+
+def named_anew(kind: str) -> Argument:
+    """Describe an argument that is the name of something that is made."""
+    return argument(f"name {kind.upper().replace(' ', '_')}", f"name of the {kind}", new_name)
+
+
+def new_name(text: str) -> str:
+    """Read the name of something that is made. Raises WrongUse."""
+    if not is_text(text):
+        raise WrongUse(f"{text!r} has control characters, or is no Unicode text")
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,13 @@ from gateway.management.ctl.grammar import (
     command,
     listed,
     named,
+    named_anew,
     stream_arguments,
 )
 from gateway.management.ctl.rows import Row, tabular
 
 _NAME: Final = named("stream")
+_NEW: Final = named_anew("stream")
 _OF: Final = partial(
     argument,
     "--argument -a NAME=VALUE",
@@ -95,7 +97,7 @@ def stream_status(ask: Ask, asked: Asked) -> list[Row]:
     return tracked(found, value="value", name="reference", kinds=("sequence", "offset"))
 
 
-@command(HOST, _NAME, _ARGUMENTS, uses=("orders -a max-age=7D -a max-length-bytes=20000000000",))
+@command(HOST, _NEW, _ARGUMENTS, uses=("orders -a max-age=7D -a max-length-bytes=20000000000",))
 def add_stream() -> None:
     """Create a stream."""
 

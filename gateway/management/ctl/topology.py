@@ -16,6 +16,8 @@ from gateway.management.ctl.grammar import (
     lines,
     listed,
     named,
+    named_anew,
+    new_name,
 )
 from gateway.management.ctl.streams import PARTITIONS_ARGUMENTS
 from gateway.management.kinds import EXCHANGES, POLICIES
@@ -37,7 +39,7 @@ _ENDS: Final = (
 def _divided(asked: Asked) -> Asked:
     """Read the binding keys, if partitions are not counted instead."""
     given = asked.pop("binding_keys", "")
-    keys = key_list(given)
+    keys = [new_name(key) for key in key_list(given)]
     if ("partitions" in asked) == bool(keys):
         raise WrongUse("say either --partitions or --binding-keys")
     if not keys:
@@ -82,7 +84,7 @@ def list_super_streams() -> None:
 
 @command(
     HOST,
-    _SUPER_STREAM,
+    named_anew("super stream"),
     *_DIVIDED,
     PARTITIONS_ARGUMENTS,
     uses=("orders --partitions 3 -a max-age=7D", "orders --binding-keys emea,amer"),
@@ -120,7 +122,7 @@ def list_exchanges() -> None:
 
 @command(
     HOST,
-    _EXCHANGE,
+    named_anew("exchange"),
     argument(
         "--type",
         "direct (default), fanout or topic",

@@ -7,7 +7,7 @@ from gateway.broker.access.authorisation import Demand, to_bind, to_configure, t
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.locks import Check
-from gateway.broker.naming import without_line_ends
+from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.kinds import BINDINGS, EXCHANGES
@@ -45,6 +45,8 @@ async def add_exchange(host: Host, exchange: Annotated[Exchange, _exchange], jud
     """Make sure that there is an exchange."""
     if not isinstance(exchange.arguments.get(ALTERNATE_EXCHANGE, ""), str):
         raise WrongRequest(f"invalid arg {ALTERNATE_EXCHANGE!r}: it is not text")
+    if exchange.name not in host.exchanges:
+        check_given_name(exchange.name)
     await host.exchanges.declare(exchange, check=judge)
 
 

@@ -7,7 +7,7 @@ from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.locks import Check
 from gateway.broker.mending import super_streams_of
-from gateway.broker.naming import without_line_ends
+from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.broker.stream import Stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Administration, Role
@@ -67,6 +67,8 @@ async def status_of_stream(administration: Administration, host: Host, name: Nam
 @request(Role.MANAGEMENT, needs=to_configure_it)
 async def add_stream(host: Host, name: str, arguments: dict[str, Any], judge: Check) -> None:
     """Create a stream."""
+    if name not in host.streams:
+        check_given_name(name)
     await host.streams.create(name, stream_arguments(arguments), check=judge)
 
 

@@ -9,7 +9,7 @@ from gateway.broker.access.authorisation import Demand, to_configure, to_manage_
 from gateway.broker.errors import ExchangeExists
 from gateway.broker.locks import Check
 from gateway.broker.mending import mend_super_stream
-from gateway.broker.naming import without_line_ends
+from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
@@ -72,6 +72,9 @@ async def add_super_stream(
     keys = _keys(partitions, binding_keys, count())
     given = stream_arguments(arguments)
     names = [f"{name}-{key}" for key in keys]
+    if name not in host.exchanges:  # another one is mended, whatever it is called
+        for each in (name, *names):
+            check_given_name(each)
 
     async def require(_: Iterable[Demand]) -> None:
         judge()

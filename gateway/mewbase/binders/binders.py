@@ -92,7 +92,7 @@ async def open_binders(
         StoreError: It cannot be read.
     """
     binders = Binders(wait)
-    for name in dict.fromkeys([*settings.binder_names, *(each.binder for each in projections)]):
+    for name in dict.fromkeys([*settings.binders, *(each.binder for each in projections)]):
         table = names.binder_table(virtual_host.name, name)
         virtual_host.more_tables.add(table)
         binders.add(await open_binder(name, store, table))

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.naming import NAME_BYTES_MAX
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.definitions.exporting import queue_arguments
@@ -18,8 +19,6 @@ from gateway.management.http.views.figures import counted, messages
 
 _COUNTED_AT_ONCE: Final = 1_000
 _TYPE: Final = "x-queue-type"
-_NAME_BYTES_MAX: Final = 255
-"""Longest name of a queue; stream clients may give a stream a longer one."""
 _TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
 
 
@@ -140,7 +139,7 @@ async def put_queue(call: Call) -> Answer:
     """Create a stream, if there is none like it."""
     host, name = call.host(), call.path["stream"]
     size = len(name.encode("utf-8", "surrogateescape"))
-    if size > _NAME_BYTES_MAX:
+    if size > NAME_BYTES_MAX:
         raise WrongRequest(f"queue should be less than 255 bytes, actually was {size}")
     if name.startswith("amq."):
         raise NotAllowed(f"no queue can be made with a reserved name such as {name!r}")
