@@ -84,35 +84,35 @@ def run_server(
     from gateway.kernels import uncompiled  # noqa: PLC0415
     from gateway.logs import configure, tell_fatal  # noqa: PLC0415
     from gateway.settings.errors import ConfigError  # noqa: PLC0415
-    from gateway.settings.sources import as_written, load, logs_settings  # noqa: PLC0415
+    from gateway.settings.sources import WrongSettings, as_written, load  # noqa: PLC0415
 
     log = logging.getLogger(__name__)
-    flags = flags_of(options, keys)
-    logs = logs_settings(flags, options.config, keys)
     try:
-        loaded = load(flags, options.config, keys)
-        settings = loaded.settings
-        configure(settings.logs)
-        log.info("starting version=%s python=%s", own_version(), platform.python_version())
-        if slow := uncompiled():
-            log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
+        loaded = load(flags_of(options, keys), options.config, keys)
+    except WrongSettings as error:
+        tell_fatal(error.logs, str(error))
+        return EXIT_CONFIG
+    settings = loaded.settings
+    logs = settings.logs
+    configure(logs)
+    log.info("starting version=%s python=%s", own_version(), platform.python_version())
+    if slow := uncompiled():
+        log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
 
-        # Only now: a wrong setting is told without loading the server.
-        from gateway.process import serve  # noqa: PLC0415
-        from store.errors import OtherFormat, StoreError  # noqa: PLC0415
+    # Only now: a wrong setting is told without loading the server.
+    from gateway.process import serve  # noqa: PLC0415
+    from store.errors import OtherFormat, StoreError  # noqa: PLC0415
 
-        try:
-            return serve(partial(server_class(), settings))
-        except ConfigError as error:
-            raise as_written(error, loaded.origins, keys) from error
-        except OtherFormat as error:
-            tell_fatal(logs, str(error))
-            return EXIT_CONFIG
-        except StoreError as error:
-            tell_fatal(logs, f"{settings.store.data_directory}: {error}")
-        except OSError as error:
-            tell_fatal(logs, str(error))
+    try:
+        return serve(partial(server_class(), settings))
     except ConfigError as error:
+        tell_fatal(logs, str(as_written(error, loaded.origins, keys)))
+        return EXIT_CONFIG
+    except OtherFormat as error:
         tell_fatal(logs, str(error))
         return EXIT_CONFIG
+    except StoreError as error:
+        tell_fatal(logs, f"{settings.store.data_directory}: {error}")
+    except OSError as error:
+        tell_fatal(logs, str(error))
     return EXIT_FAILED

@@ -89,10 +89,28 @@ class Loaded:
     """The flag, variable or file key of every setting that is not left at its default."""
 
 
+_Layer = dict[Key, tuple[object, str]]
+"""Settings of one source: the value of each, and its name as it was written there."""
+
+
+class WrongSettings(ConfigError):
+    """Settings that are wrong.
+
+    Attributes:
+        logs: How to tell it.
+    """
+
+    def __init__(self, logs: LogsSettings, *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.logs = logs
+
+
 def load(
     flags: Mapping[str, str], config: str | None = None, keys: Mapping[str, Key] = FLAGS
 ) -> Loaded:
     """Read the settings from flags, environment and file, check them, and say where each came from.
+
+    Each source is read once: a pipe is empty then.
 
     Args:
         flags: The value of each flag that was given, by its name ("--port").
@@ -100,7 +118,7 @@ def load(
         keys: The setting of each flag that there is.
 
     Raises:
-        ConfigError: With every problem there is: unknown settings, wrong types, out of range.
+        WrongSettings: With every problem there is: unknown settings, wrong types, out of range.
     """
     problems: list[Problem] = []
     in_file = _known(_file_layer(config, problems), problems)
@@ -116,21 +134,17 @@ def load(
         settings = _settings_of(merged)
     except ValidationError as error:
         problems.extend(_wrong_pairs(error, origins))
-        raise ConfigError(*problems) from None
+        raise WrongSettings(_logs_of(merged), *problems) from None
     if problems:
-        raise ConfigError(*problems)
+        raise WrongSettings(settings.logs, *problems)
     return Loaded(settings, origins)
 
 
-def logs_settings(
-    flags: Mapping[str, str], config: str | None = None, keys: Mapping[str, Key] = FLAGS
-) -> LogsSettings:
-    """Return the settings of the logs, for telling that others are wrong; defaults if these are."""
-    ignored: list[Problem] = []
-    layers = (_file_layer(config, ignored), _environment_layer(ignored), _flag_layer(flags, keys))
-    given: dict[str, Any] = {}
-    for layer in layers:
-        given |= {name: value for (section, name), (value, _) in layer.items() if section == "logs"}
+def _logs_of(layer: _Layer) -> LogsSettings:
+    """Return the settings of the logs where others are wrong; defaults if these are."""
+    given: dict[str, Any] = {
+        name: value for (section, name), (value, _) in layer.items() if section == "logs"
+    }
     try:
         return LogsSettings(**given)
     except ValidationError:
@@ -151,10 +165,6 @@ def as_written(
             written = origins.get(key) or flags.get(key) or variable_of(key)
         problems.append(Problem(written, reason))
     return ConfigError(*problems)
-
-
-_Layer = dict[Key, tuple[object, str]]
-"""Settings of one source: the value of each, and its name as it was written there."""
 
 
 def _known(layer: _Layer, problems: list[Problem]) -> _Layer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.client import Client
 from tests.integration.conftest import StartServer
-from tests.integration.server import run_serve
+from tests.integration.server import HutchServer, run_serve
 from tests.unit.gateway.log.log_rig import LogRig
 
 ANY_PORTS = ("--port", "0", "--management-port", "0")
@@ -165,3 +166,17 @@ def test_a_store_that_has_lost_its_users_gets_no_first_user(tmp_path: Path) -> N
         assert done.returncode == 1
         assert "the store was damaged and has no users: restore a backup" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_settings_may_come_by_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "config"
+    os.mkfifo(pipe)
+    content = '[mewbase]\nport = 0\nchannels = ["orders"]\n'
+    writer = threading.Thread(target=pipe.write_text, args=(content,), daemon=True)
+    writer.start()
+    with HutchServer(tmp_path / "data", "--config", str(pipe), "--durability", "os") as server:
+        assert " mewbase=" in server.ready_line
+        with Client.opened(*server.endpoint) as client:
+            client.declare(1, "orders")
+        server.terminate()
+    writer.join()

@@ -1,13 +1,13 @@
-import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from gateway.settings.errors import ConfigError, Problem
-from gateway.settings.fields import HOST_IN_WORDS, NAMES_IN_WORDS
-from gateway.settings.model import sections
-from gateway.settings.sources import FLAGS, STORE_FLAGS, as_written, load
+from gateway.settings.fields import HOST_IN_WORDS
+from gateway.settings.model import LogFormat, sections
+from gateway.settings.sources import FLAGS, STORE_FLAGS, WrongSettings, as_written, load
 from store.api import Durability
 
 
@@ -418,72 +418,26 @@ def test_what_the_server_finds_wrong_is_named_as_the_user_wrote_it() -> None:
     ]
 
 
-SOURCES = ("flag", "environment", "file")
-
-
-def channels_from(
-    source: str, written: str, monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> tuple[str, ...]:
-    """Return the channels of one source; `written` stands as it is in flag and variable."""
-    flags, config = {}, None
-    if source == "flag":
-        flags["--channels"] = written
-    elif source == "environment":
-        monkeypatch.setenv("HUTCH_MEWBASE__CHANNELS", written)
+@pytest.mark.parametrize("wrong", ["", "x = 1", 'host = ""'])
+def test_a_pipe_is_read_once(tmp_path: Path, wrong: str) -> None:
+    pipe = tmp_path / "config"
+    os.mkfifo(pipe)
+    content = f"[logs]\nformat = 'json'\n[stream]\n{wrong}"
+    writer = threading.Thread(target=pipe.write_text, args=(content,), daemon=True)
+    writer.start()
+    if wrong:
+        with pytest.raises(WrongSettings) as caught:
+            load({}, str(pipe))
+        logs = caught.value.logs
+        assert len(caught.value.problems) == 1
     else:
-        config = config_file(folder, f"[mewbase]\nchannels = {json.dumps(written)}\n")
-    keys = {**FLAGS, "--channels": ("mewbase", "channels")}
-    return load(flags, config, keys).settings.mewbase.channels
+        logs = load({}, str(pipe)).settings.logs
+    writer.join()
+    assert logs.format is LogFormat.JSON
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize(
-    ("written", "channels"),
-    [
-        ("a,b", ("a", "b")),
-        (" a , b, ", ("a", "b")),
-        ('["a","b"]', ("a", "b")),
-        (' ["a", "b"] ', ("a", "b")),
-        ('["a,b"]', ("a,b",)),
-        ("a", ("a",)),
-        ('["a"]', ("a",)),
-        ("", ()),
-        ("[]", ()),
-        ("a[0]", ("a[0]",)),
-    ],
-)
-def test_a_list_means_the_same_in_each_source(
-    source: str,
-    written: str,
-    channels: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    assert channels_from(source, written, monkeypatch, tmp_path) == channels
-
-
-def test_a_list_of_toml_is_taken(tmp_path: Path) -> None:
-    config = config_file(tmp_path, '[mewbase]\nchannels = ["a", "b"]\nbinders = []\n')
-    mewbase = load({}, config).settings.mewbase
-    assert (mewbase.channels, mewbase.binders) == (("a", "b"), ())
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize(
-    "written", ['["a"', "[a]", "['a']", "[1]", '["a", null]', '[["a"]]', '["a", ""]', "[" * 100_000]
-)
-def test_a_text_that_begins_as_a_list_and_is_none_is_refused(
-    source: str, written: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with pytest.raises(ConfigError) as caught:
-        channels_from(source, written, monkeypatch, tmp_path)
-    (problem,) = caught.value.problems
-    assert problem.reason.endswith(f"is not {NAMES_IN_WORDS}")
-
-
-@pytest.mark.parametrize("written", ["[1]", '["a", 1]', "5", "{a = 1}", "true", '[""]'])
-def test_what_is_no_list_of_names_in_the_file_is_refused(tmp_path: Path, written: str) -> None:
-    config = config_file(tmp_path, f"[mewbase]\nchannels = {written}\n")
-    ((setting, reason),) = problems_of({}, config)
-    assert setting == f"{config}: mewbase.channels"
-    assert reason.endswith(f"is not {NAMES_IN_WORDS}")
+def test_logs_that_are_set_wrong_are_not_in_the_way_of_telling_it(tmp_path: Path) -> None:
+    config = config_file(tmp_path, "[logs]\nformat = 'no'\n")
+    with pytest.raises(WrongSettings) as caught:
+        load({}, config)
+    assert caught.value.logs.format is LogFormat.TEXT
