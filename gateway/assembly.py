@@ -204,7 +204,7 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port listened on."""
+        """Host and port listened on, the first of them."""
         return self._plain.address
 
     @property
@@ -225,12 +225,14 @@ class Server:
         if self.tls is not None:
             words.append(f"tls={shown(*self.tls.address)}")
             words.append(f"tls_advertised={shown(*self.advertised_over_tls)}")
-        if self.management.address is not None:
-            words.append(f"management={shown(*self.management.address)}")
+        if api := self.management.addresses:
+            words.append(f"management={shown(*api[0])}")
         others = (self._store_ports, self._early_port, self._mewbase_ports)
         words.extend(ports.ready for ports in others if ports is not None)
         durability = self._settings.store.durability.value
         words.append(f"data={self.backend.served.directory.path} durability={durability}")
+        if also := [*self._listeners.further_addresses(), *api[1:]]:
+            words.append(f"also={','.join(shown(*each) for each in also)}")
         return " ".join(words)
 
     def open(self) -> None:
@@ -283,10 +285,10 @@ class Server:
             scratch=bytearray(chunk_bytes_max(self._settings.stream)),
             say=say,
         )
-        advertising = Advertising(self._settings, self.address[0])
+        advertising = Advertising(self._settings, self._plain.widest_address[0])
         advertising.warn()
         kind = self._stream_kind(opened, self.advertised, advertising)
-        plain = Listener(self._plain.socket, shared, kind, self.sockets)
+        plain = Listener(self._plain.sockets, shared, kind, self.sockets)
         with self._plain.place.blamed():
             self.serve(plain)
         if self._ports_of_segments:

@@ -27,7 +27,7 @@ EXIT_INTERRUPTED: Final = 130
 _DESCRIPTION: Final = """\
 Hutch serves the RabbitMQ Streams protocol: point any RabbitMQ stream client at it.
 
-  hutch serve                 listens on 127.0.0.1:5552, keeps its data in ./data
+  hutch serve                 listens on localhost:5552, keeps its data in ./data
   hutch ctl add_user app      changes the server that keeps its data in ./data
   hutch import definitions.json --dry-run
                               says what of a RabbitMQ it would take over

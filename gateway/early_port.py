@@ -55,13 +55,14 @@ class EarlyPort:
             raise ConfigError(Problem("early.port", reason))
 
     def bind(self) -> None:
-        """Take the address. Raises ConfigError."""
+        """Take the addresses. Raises ConfigError."""
         self._port.bind()
-        if not is_loopback(self._port.address[0]):
+        widest = self._port.widest_address
+        if not is_loopback(widest[0]):
             log.warning(
                 "clients of the early dialect need no login, and can come from other machines "
                 "address=%s",
-                shown(*self._port.address),
+                shown(*widest),
             )
 
     @property

@@ -216,11 +216,12 @@ class StorePorts:
         """Return what checks tokens; None if none are asked for."""
         if self._key is not None:
             return Tokens(self._key)
-        if not is_loopback(self._port.address[0]):
+        widest = self._port.widest_address
+        if not is_loopback(widest[0]):
             log.warning(
                 "every client that reaches the store's port may read and change all segments,"
                 " --users or --token-key-file shuts it address=%s",
-                shown(*self._port.address),
+                shown(*widest),
             )
         return None
 

@@ -14,6 +14,7 @@ from gateway.broker.access.refusals import Refusals
 from gateway.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
 from gateway.log.tracking import has_table
+from gateway.network.addresses import shown
 from gateway.network.listening import take_all
 from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
@@ -127,7 +128,9 @@ class StoreServer:
         durability = self._settings.store.durability.value
         directory = self._served.directory.path
         addresses = " ".join(port.ready for port in self._all_ports)
-        return f"{addresses} data={directory} durability={durability}"
+        further = ",".join(shown(*each) for each in self._listeners.further_addresses())
+        also = f" also={further}" if further else ""
+        return f"{addresses} data={directory} durability={durability}{also}"
 
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""

@@ -42,6 +42,6 @@ def listening(service: Service, *, login_timeout_ms: int = 10_000) -> Listener:
         login_timeout_ms=login_timeout_ms,
         entered=unnoted,
     )
-    listener = Listener(bind("127.0.0.1", 0), shared, kind, Sockets(100, shared.say))
+    listener = Listener([bind("127.0.0.1", 0)], shared, kind, Sockets(100, shared.say))
     listener.start()
     return listener

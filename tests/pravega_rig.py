@@ -92,7 +92,7 @@ class WireServer:
         self.listener = self._serve(PravegaKind(host, self._limits))
 
     def _serve(self, kind: Kind) -> Listener:
-        listener = Listener(bind("127.0.0.1", 0), self._shared, kind, Sockets(1_000, self._say))
+        listener = Listener([bind("127.0.0.1", 0)], self._shared, kind, Sockets(1_000, self._say))
         self._listeners.append(listener)
         listener.start()
         return listener

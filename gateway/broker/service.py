@@ -6,7 +6,7 @@ Nothing of this is stored: the next start begins with the settings, without an a
 import enum
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -34,8 +34,8 @@ class Door(Protocol):
         ...
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Host and port that are listened on."""
+    def addresses(self) -> Sequence[tuple[str, int]]:
+        """Hosts and ports that are listened on."""
         ...
 
     @property
@@ -52,7 +52,10 @@ class Door(Protocol):
         ...
 
     def reopen(self) -> None:
-        """Take in clients again, at the same address. Raises OSError if it is taken by now."""
+        """Take in clients again, at the same addresses.
+
+        Raises OSError, whose `filename` is the address, if one is taken by now.
+        """
         ...
 
 
@@ -186,6 +189,5 @@ class Service:
                 try:
                     door.reopen()
                 except OSError as error:
-                    host, port = door.address
                     reason = error.strerror or str(error)
-                    raise DoorBlocked(f"cannot listen on {host}:{port}: {reason}") from error
+                    raise DoorBlocked(f"cannot listen on {error.filename}: {reason}") from error

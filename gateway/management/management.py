@@ -12,14 +12,15 @@ from gateway.management.http.application import Backing
 from gateway.management.http.call import Awaits, Facts
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import NotStrict, check_strictness
-from gateway.network.listening import bind, cannot_listen
+from gateway.network.listening import Address, Place, address_of, listen_at
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import ManagementSettings, Settings
 
 log = logging.getLogger(__name__)
 
 DEFAULT_PORT: Final = 15_672
-_HOST: Final = "127.0.0.1"
+_HOST: Final = "localhost"
+_BACKLOG: Final = 128
 
 
 class Management:
@@ -33,20 +34,17 @@ class Management:
             except NotStrict as error:
                 raise ConfigError(Problem("management.enabled", str(error))) from error
         self._settings = settings
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
         self._server: HttpServer | None = None
 
     def bind(self) -> None:
         """Take the port, if one is wanted. Raises ConfigError: it cannot be had."""
-        self._socket = _bind(self._settings)
+        self._sockets = _bind(self._settings)
 
     @property
-    def address(self) -> tuple[str, int] | None:
-        """Host and port, None where there is none."""
-        if self._socket is None:
-            return None
-        name = self._socket.getsockname()
-        return name[0], name[1]
+    def addresses(self) -> list[Address]:
+        """Hosts and ports, none where there is no API."""
+        return [address_of(each) for each in self._sockets]
 
     async def start(
         self,
@@ -58,13 +56,14 @@ class Management:
         settings: Settings,
     ) -> None:
         """Answer from now on."""
-        if self._socket is None:
+        if not self._sockets:
             return
 
         def listeners() -> list[tuple[str, str, int]]:
             doors = administration.service.doors
-            http = [] if self.address is None else [("http", *self.address)]
-            return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
+            named = [(door.protocol, door.addresses) for door in doors if not door.is_shut]
+            named.append(("http", self.addresses))
+            return [(protocol, *each) for protocol, addresses in named for each in addresses]
 
         facts = Facts(
             node,
@@ -76,7 +75,7 @@ class Management:
             _certificates(settings),
         )
         backing = Backing(administration, authentication, facts, awaits)
-        self._server = HttpServer(self._socket, backing)
+        self._server = HttpServer(self._sockets, backing)
         await self._server.start()
 
     async def stop(self) -> None:
@@ -87,8 +86,8 @@ class Management:
 
     def close(self) -> None:
         """Give the port back."""
-        if self._socket is not None:
-            self._socket.close()
+        for each in self._sockets:
+            each.close()
 
 
 def _certificates(settings: Settings) -> dict[str, Path]:
@@ -96,31 +95,32 @@ def _certificates(settings: Settings) -> dict[str, Path]:
     return {name: path for name, path in given.items() if path is not None}
 
 
-def _bind(settings: ManagementSettings) -> socket.socket | None:
+def _bind(settings: ManagementSettings) -> list[socket.socket]:
     """Take the port of the API, and listen, so that no other process can.
 
     Returns:
-        The socket; None if the API is not wanted, or if its port is the default and taken.
+        The sockets; none if the API is not wanted, or if its port is the default and taken.
 
     Raises:
-        ConfigError: The address that was asked for cannot be had.
+        ConfigError: An address that was asked for cannot be had.
     """
     if not settings.enabled:
-        return None
-    host = settings.host or _HOST
+        return []
     port = DEFAULT_PORT if settings.port is None else settings.port
+    place = Place(settings.host or _HOST, port, "management.host", "management.port")
     try:
-        listening = bind(host, port)
+        sockets = place.bind()
         try:
-            listening.listen()
-        except OSError:
-            listening.close()
+            with place.blamed():
+                listen_at(sockets, _BACKLOG)
+        except ConfigError:
+            for each in sockets:
+                each.close()
             raise
-    except OSError as error:
-        refusal = cannot_listen("management.host", "management.port", host, port, error)
+    except ConfigError as refusal:
         if settings.port is None and settings.host is None:
             reason = refusal.problems[0].reason
             log.warning("no management api, its usual port is not free reason=%s", reason)
-            return None
-        raise refusal from error
-    return listening
+            return []
+        raise
+    return sockets

@@ -14,12 +14,17 @@ def is_loopback(address: str) -> bool:
     return (mapped or parsed).is_loopback
 
 
+def is_localhost(host: str) -> bool:
+    """Return whether a host is the name of the machine itself, on every machine."""
+    return host.lower().removesuffix(".") == "localhost"
+
+
 def names_loopback(host: str) -> bool:
     """Return whether a client that connects to a host reaches its own machine."""
     try:
         return is_loopback(host)
     except ValueError:  # a name
-        return host.lower().removesuffix(".") == "localhost"
+        return is_localhost(host)
 
 
 def source_of(address: str) -> str:

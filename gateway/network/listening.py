@@ -1,25 +1,77 @@
-"""An address taken to listen on, and the setting to blame where it cannot be had."""
+"""Addresses taken to listen on, and the setting to blame where they cannot be had."""
 
 import errno
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from gateway.network import congestion
-from gateway.network.addresses import is_loopback
+from gateway.network.addresses import is_localhost, is_loopback, shown
 from gateway.settings.errors import ConfigError, Problem
 
 _SIGNS_OF_LIFE: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
 """Seconds of silence, seconds between questions, and how many have no answer."""
 _OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
+_LOOPBACKS: Final = ("127.0.0.1", "::1")
+_NOT_THERE: Final = frozenset((errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT))
+"""Errors of a machine without IPv6, or without an address of it."""
+_PICKS: Final = 32
+"""Ports that the system may pick until one is free on all addresses."""
 
+Address: TypeAlias = tuple[str, int]
+"""Host and port."""
 _Info: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 
 
+def bind_all(host: str, port: int) -> list[socket.socket]:
+    """Take one port on all addresses of a host; connections are refused until a `Listener` starts.
+
+    Args:
+        host: An address, or a name. localhost is 127.0.0.1, and ::1 if the machine has it.
+        port: The port; 0 lets the system pick one.
+
+    Raises:
+        OSError: One of them cannot be had, and none is taken. `filename` is the address, if the
+            host stands for one.
+    """
+    infos = _found(host, port)
+    picks = 0
+    while True:
+        picks += 1
+        taken: list[socket.socket] = []
+        try:
+            for info in infos:
+                _take(info, taken, is_needed=not (taken and is_localhost(host)))
+        except OSError as error:
+            for each in taken:
+                each.close()
+            is_unlucky = port == 0 and taken and error.errno == errno.EADDRINUSE
+            if not is_unlucky or picks == _PICKS:
+                raise
+        else:
+            return taken
+
+
+def _take(info: _Info, taken: list[socket.socket], *, is_needed: bool) -> None:
+    """Take an address, at the port of those that are taken. Raises OSError."""
+    family, kind, protocol, canonical, (host, port, *scope) = info
+    if taken:
+        port = taken[0].getsockname()[1]
+    try:
+        taken.append(_bound((family, kind, protocol, canonical, (host, port, *scope))))
+    except OSError as error:
+        if is_needed or error.errno not in _NOT_THERE:
+            raise
+
+
 def bind(host: str, port: int) -> socket.socket:
-    """Take the address; connections are refused until a `Listener` starts. Raises OSError."""
-    family, kind, protocol, _, address = _found(host, port)
+    """Take an address, of a name the first one; else as `bind_all`. Raises OSError."""
+    return _bound(_found(host, port)[0])
+
+
+def _bound(info: _Info) -> socket.socket:
+    family, kind, protocol, _, address = info
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -27,10 +79,24 @@ def bind(host: str, port: int) -> socket.socket:
         _ask_for_life(listening)
         listening.bind(address)
         listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
-    except OSError:
+    except OSError as error:
         listening.close()
-        raise
+        raise OSError(error.errno, error.strerror, shown(*address[:2])) from error
     return listening
+
+
+def listen_at(sockets: Iterable[socket.socket], backlog: int) -> None:
+    """Have the system accept connections at addresses that are taken.
+
+    Raises:
+        OSError: Another process listens at one by now; `filename` is the address.
+    """
+    for each in sockets:
+        try:
+            each.listen(backlog)
+        except OSError as error:
+            where = shown(*address_of(each))
+            raise OSError(error.errno, error.strerror, where) from error
 
 
 def _ask_for_life(listening: socket.socket) -> None:
@@ -48,19 +114,23 @@ def _ask_for_life(listening: socket.socket) -> None:
 def is_on_loopback(host: str) -> bool:
     """Return whether this machine alone reaches what listens on a host; True if nothing can."""
     try:
-        *_, address = _found(host, 0)
+        found = _found(host, 0)
     except OSError:  # told when the address is taken
         return True
-    return is_loopback(str(address[0]))
+    return all(is_loopback(str(address[0])) for *_, address in found)
 
 
-def _found(host: str, port: int) -> _Info:
-    """Return the address that a host stands for. Raises OSError."""
-    try:
-        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except UnicodeError as error:  # a label of more than 63 characters, or none
-        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
-    return infos[0]
+def _found(host: str, port: int) -> list[_Info]:
+    """Return the addresses that a host stands for, each once. Raises OSError."""
+    infos: list[_Info] = []
+    for each in _LOOPBACKS if is_localhost(host) else (host,):
+        try:
+            infos += socket.getaddrinfo(
+                each, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+        except UnicodeError as error:  # a label of more than 63 characters, or none
+            raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
+    return list(dict.fromkeys(infos))
 
 
 def cannot_listen(
@@ -73,10 +143,11 @@ def cannot_listen(
         port_setting: The port's.
         host: Its value.
         port: Its value.
-        error: What `bind` or listen raised.
+        error: What `bind_all` or `listen_at` raised.
     """
     setting = port_setting if error.errno in _OF_THE_PORT else host_setting
-    reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
+    where = error.filename or shown(host, port)
+    reason = f"cannot listen on {where}: {error.strerror or error}"
     return ConfigError(Problem(setting, reason))
 
 
@@ -88,14 +159,14 @@ class Place(NamedTuple):
     host_setting: str
     port_setting: str
 
-    def bind(self) -> socket.socket:
-        """Take the address, as `bind` does. Raises ConfigError."""
+    def bind(self) -> list[socket.socket]:
+        """Take the addresses, as `bind_all` does. Raises ConfigError."""
         with self.blamed():
-            return bind(self.host, self.port)
+            return bind_all(self.host, self.port)
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Turn an OSError of `bind` or listen into a ConfigError, as `cannot_listen` does."""
+        """Turn an OSError of `bind_all` or `listen_at` into a ConfigError; see `cannot_listen`."""
         try:
             yield
         except OSError as error:
@@ -104,32 +175,43 @@ class Place(NamedTuple):
 
 
 class Port:
-    """A port to listen on: its place, and its socket once the address is taken."""
+    """A port to listen on: its place, and its sockets once the addresses are taken."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
 
     def bind(self) -> None:
-        """Take the address. Raises ConfigError."""
-        self._socket = self.place.bind()
+        """Take the addresses. Raises ConfigError."""
+        self._sockets = self.place.bind()
 
     @property
-    def socket(self) -> socket.socket:
-        """The socket; `bind` comes before."""
-        assert self._socket is not None
-        return self._socket
+    def sockets(self) -> Sequence[socket.socket]:
+        """The sockets, one an address; `bind` comes before."""
+        assert self._sockets
+        return self._sockets
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Host and port that were taken."""
-        host, port = self.socket.getsockname()[:2]
-        return host, port
+    def address(self) -> Address:
+        """Host and port that were taken, the first of them."""
+        return address_of(self.sockets[0])
+
+    @property
+    def widest_address(self) -> Address:
+        """The first address that other machines reach; if there is none, the first."""
+        addresses = [address_of(each) for each in self.sockets]
+        return next((each for each in addresses if not is_loopback(each[0])), addresses[0])
 
     def close(self) -> None:
-        """Release the address, if it was taken."""
-        if self._socket is not None:
-            self._socket.close()
+        """Release the addresses, if they were taken."""
+        for each in self._sockets:
+            each.close()
+
+
+def address_of(listening: socket.socket) -> Address:
+    """Return host and port of a socket."""
+    host, port = listening.getsockname()[:2]
+    return host, port
 
 
 def take_all(binds: Iterable[Callable[[], None]]) -> None:

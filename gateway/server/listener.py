@@ -1,14 +1,14 @@
-"""A listening socket: accepts connections and knows those that are alive."""
+"""A port that is listened on: accepts connections and knows those that are alive."""
 
 import errno
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gateway.network import congestion
 from gateway.network.addresses import is_loopback
-from gateway.network.listening import Port, bind
+from gateway.network.listening import Address, Port, address_of, bind, listen_at
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.front import Kind
@@ -29,24 +29,24 @@ class Listener:
     """A port at which clients of one kind come in; knows the connections that are alive."""
 
     def __init__(
-        self, listening: socket.socket, shared: Shared, kind: Kind, sockets: Places
+        self, listening: Sequence[socket.socket], shared: Shared, kind: Kind, sockets: Places
     ) -> None:
         """Prepare to listen.
 
         Args:
-            listening: What `bind` gave.
+            listening: Its sockets, one an address: what `bind_all` gave.
             shared: What all connections have in common.
             kind: What is spoken here.
             sockets: Those of the process.
         """
         self._loop = shared.loop
-        self._socket = listening
+        self._listening = list(listening)
         self._shared = shared
         self._kind = kind
         self._sockets = sockets
         self._connections: set[Connection] = set()
         self._is_accepting = False
-        self._address = listening.getsockname()[:2]
+        self._addresses = [address_of(each) for each in listening]
 
     @property
     def connections(self) -> set[Connection]:
@@ -59,27 +59,33 @@ class Listener:
         return self._kind.name
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Host and port."""
-        host, port = self._address
-        return host, port
+    def address(self) -> Address:
+        """Host and port, the first of them."""
+        return self._addresses[0]
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """Hosts and ports."""
+        return self._addresses
 
     @property
     def is_shut(self) -> bool:
         """True if new connections are refused."""
-        return self._socket.fileno() < 0
+        return all(each.fileno() < 0 for each in self._listening)
 
     def shut(self) -> None:
         """Refuse new connections from now on."""
         self.stop_accepting()
 
     def reopen(self) -> None:
-        """Listen again at the same address. Raises OSError."""
-        self._socket = bind(*self.address)
+        """Listen again at the same addresses. Raises OSError: one is taken, and none is."""
+        self._listening.clear()
         try:
+            for address in self._addresses:
+                self._listening.append(bind(*address))
             self.start()
         except OSError:
-            self._socket.close()
+            self._close()
             raise
 
     def cut(self) -> int:
@@ -107,31 +113,40 @@ class Listener:
 
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: another process listens there by now."""
-        self._socket.listen(_BACKLOG)
+        listen_at(self._listening, _BACKLOG)
         self._watch()
 
     def _watch(self) -> None:
         self._is_accepting = True
-        self._loop.add_reader(self._socket.fileno(), self._accept)
+        for each in self._listening:
+            self._loop.add_reader(each.fileno(), self._accept, each)
+
+    def _watch_no_more(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            for each in self._listening:
+                self._loop.remove_reader(each.fileno())
 
     def stop_accepting(self) -> None:
         """Refuse new connections."""
-        if self._is_accepting:
-            self._is_accepting = False
-            self._loop.remove_reader(self._socket.fileno())
-        self._socket.close()
+        self._watch_no_more()
+        self._close()
+
+    def _close(self) -> None:
+        for each in self._listening:
+            each.close()
 
     def _is_busy(self) -> bool:
         """True if those that come next have to wait."""
         return False
 
-    def _accept(self) -> None:
+    def _accept(self, listening: socket.socket) -> None:
         for _ in range(_ACCEPTED_A_TURN):
             if self._is_busy():
                 self._rest()
                 return
             try:
-                connected, address = self._socket.accept()
+                connected, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -173,8 +188,7 @@ class Listener:
 
     def _rest(self) -> None:
         """Wait a moment when there is no room for another connection."""
-        self._loop.remove_reader(self._socket.fileno())
-        self._is_accepting = False
+        self._watch_no_more()
         self._loop.call_later(_PAUSE_S, self._start_again)
 
     def _complain(self, host: str, reason: str) -> None:
@@ -183,7 +197,7 @@ class Listener:
         self._shared.say(log.warning, host, line, self.protocol, count, limit, reason)
 
     def _start_again(self) -> None:
-        if self._socket.fileno() >= 0:
+        if not self.is_shut:
             self._watch()
 
 
@@ -194,7 +208,7 @@ def listen(
     sockets: Places,
     add: Callable[[Listener], object],
 ) -> None:
-    """Let clients come in at a plain port whose address is taken.
+    """Let clients come in at a plain port whose addresses are taken.
 
     Args:
         port: The port.
@@ -206,7 +220,7 @@ def listen(
     Raises:
         ConfigError: Another process listens there by now.
     """
-    listener = Listener(port.socket, shared, kind, sockets)
+    listener = Listener(port.sockets, shared, kind, sockets)
     add(listener)
     with port.place.blamed():
         listener.start()

@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import Final
 
+from gateway.network.listening import Address
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener
 
@@ -21,6 +22,10 @@ class Listeners:
     def add(self, listener: Listener) -> None:
         """Note a listener, before it starts."""
         self._all.append(listener)
+
+    def further_addresses(self) -> list[Address]:
+        """Return the addresses of each listener behind its first."""
+        return [address for listener in self._all for address in listener.addresses[1:]]
 
     def connections(self) -> list[Connection]:
         """Return those that are alive."""

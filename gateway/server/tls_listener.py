@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gateway.network.strangers import Strangers
@@ -33,7 +33,7 @@ class TlsListener(Listener):
 
     def __init__(  # noqa: PLR0913  # what a listener needs, and what TLS does
         self,
-        listening: socket.socket,
+        listening: Sequence[socket.socket],
         shared: Shared,
         kind: Kind,
         sockets: Places,
@@ -46,7 +46,7 @@ class TlsListener(Listener):
         """Prepare to listen.
 
         Args:
-            listening: What `bind` gave.
+            listening: As of `Listener`.
             shared: As of `Listener`.
             kind: As of `Listener`.
             sockets: As of `Listener`.

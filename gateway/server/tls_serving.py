@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Final
 
-from gateway.network.listening import Place, Port
+from gateway.network.listening import Address, Place, Port
 from gateway.server.front import Kind
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
@@ -47,12 +47,17 @@ class TlsServing:
         self._listener: TlsListener | None = None
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Host and port listened on."""
+    def address(self) -> Address:
+        """Host and port listened on, the first of them."""
         return self._port.address
 
+    @property
+    def widest_address(self) -> Address:
+        """As of `Port`."""
+        return self._port.widest_address
+
     def bind(self) -> None:
-        """Take the address. Raises ConfigError."""
+        """Take the addresses. Raises ConfigError."""
         self._port.bind()
 
     def start(self, shared: Shared, kind: Kind, sockets: Sockets, user_of: UserOf) -> TlsListener:
@@ -69,7 +74,7 @@ class TlsServing:
         """
         tls = self._tls
         self._listener = TlsListener(
-            self._port.socket,
+            self._port.sockets,
             shared,
             kind,
             sockets,

@@ -20,7 +20,7 @@ class EarlySettings(Section):
     """The listener for the early dialect; limits of its connections are those of `wire`."""
 
     host: Host = setting(
-        "127.0.0.1",
+        "localhost",
         "Address that the port of the early dialect listens on. The dialect has no login: every "
         "client that reaches the port reads and writes.",
         takes=HOST_IN_WORDS,

@@ -28,6 +28,8 @@ HOST_IN_WORDS: Final = f"a host of 1 to {HOST_CHARACTERS_MAX} printable characte
 
 
 def _host(value: str) -> str:
+    if value.startswith("[") and value.endswith("]") and ":" in value:  # IPv6, as in a URL
+        value = value[1:-1]
     # It is sent to clients, and printed in lines of words.
     is_host = value.isprintable() and " " not in value and 1 <= len(value) <= HOST_CHARACTERS_MAX
     if not is_host:

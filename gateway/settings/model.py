@@ -53,8 +53,9 @@ class StreamSettings(ConnectionSettings):
     """The listener for the stream protocol and the limits of its connections."""
 
     host: Host = _setting(
-        "127.0.0.1",
-        "Address that the server listens on; 0.0.0.0 is all of IPv4.",
+        "localhost",
+        "Address that the server listens on, or a name, with all its addresses: localhost is "
+        "127.0.0.1 and, if the machine has it, ::1. 0.0.0.0 is all of IPv4, :: all of both.",
         takes=HOST_IN_WORDS,
     )
     port: Integer = _setting(
@@ -202,7 +203,7 @@ class ManagementSettings(_Section):
         None,
         "Address that the API listens on. Passwords cross it as they are: keep it among machines "
         "that you trust.",
-        unset="127.0.0.1",
+        unset="localhost",
         takes=HOST_IN_WORDS,
     )
     port: Integer | None = _setting(

@@ -22,7 +22,7 @@ class WireSettings(ConnectionSettings):
     """The listener for Pravega's wire protocol and the limits of its connections."""
 
     host: Host = setting(
-        "127.0.0.1",
+        "localhost",
         "Address that the ports of the wire protocol and of the controller listen on. Without "
         "users or tokens keep it among machines that you trust.",
         takes=HOST_IN_WORDS,

@@ -19,6 +19,7 @@ from h2.connection import H2Connection
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.stream.wire import messages as stream
+from gateway.stream.wire.codec import encode_request
 from store.wire import early_messages
 from store.wire import messages as m
 from store.wire import table_messages as t
@@ -29,6 +30,7 @@ from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.http_client import Api
 from tests.integration.server import Endpoint, HutchServer
+from tests.loopbacks import needs_ipv6
 from tests.pravega_client import WireClient
 from tests.waiting import HANG_S, wait_until
 
@@ -78,6 +80,7 @@ PORTS: Final[Mapping[str, Port]] = MappingProxyType(
 """Every port of a server without TLS, by its word in the ready line."""
 
 NOT_LISTENED_ON: Final = {"advertised"}
+GREETING: Final = encode_request("peer_properties", stream.PeerProperties({}), correlation_id=1)
 ALL_ON: Final = (
     *("--mewbase-port", "0", "--store-port", "0"),
     *("--store-controller-port", "0", "--store-early-port", "0"),
@@ -162,6 +165,20 @@ def _received(one: object) -> bytes:
 def test_every_port_is_in_the_table(server: HutchServer) -> None:
     assert ports_of(server).keys() - NOT_LISTENED_ON == PORTS.keys()
     all_are_served(ports_of(server))
+
+
+@needs_ipv6
+def test_every_port_is_at_both_loopbacks_with_one_number(server: HutchServer) -> None:
+    ports = {word: endpoint.port for word, endpoint in ports_of(server).items()}
+    listened_on = sorted(ports[word] for word in PORTS)
+    also = re.search(r" also=(\S+)$", server.ready_line)
+    assert also is not None
+    assert sorted(also[1].split(",")) == sorted(f"[::1]:{port}" for port in listened_on)
+    for word, port in PORTS.items():
+        with socket.create_connection(("::1", ports[word]), HANG_S) as one:
+            said = GREETING if word == "stream" else port.whole
+            one.sendall(said)
+            assert not said or one.recv(8), word
 
 
 @pytest.mark.usefixtures("many_sockets")

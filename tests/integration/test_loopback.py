@@ -8,7 +8,8 @@ import pytest
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client, plain
-from tests.integration.server import HutchServer
+from tests.integration.server import HutchServer, run_serve
+from tests.loopbacks import needs_ipv6
 from tests.waiting import HANG_S
 
 OK, LOOPBACK_ONLY = ResponseCode.OK, ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK
@@ -78,3 +79,21 @@ def test_what_a_proxy_would_say_of_the_peer_is_not_believed(tmp_path: Path) -> N
     ):
         connection.sendall(b"PROXY TCP4 127.0.0.1 127.0.0.1 5 5552\r\n")
         assert connection.recv(100) == b""
+
+
+@needs_ipv6
+def test_brackets_may_stand_around_the_host(tmp_path: Path) -> None:
+    with HutchServer(tmp_path / "data", "--host", "[::1]") as server:
+        assert f" stream=[::1]:{server.port} " in server.ready_line
+        assert log_in("::1", server.port) == OK
+        with pytest.raises(OSError, match="refused"):
+            log_in("127.0.0.1", server.port)
+
+
+@needs_ipv6
+def test_a_port_taken_at_one_loopback_stops_the_start_with_its_address(tmp_path: Path) -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        done = run_serve(tmp_path / "data", "--port", str(port))
+    assert done.returncode == 2
+    assert f"hutch: --port: cannot listen on [::1]:{port}: " in done.stderr

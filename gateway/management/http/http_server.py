@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
@@ -18,6 +18,8 @@ from gateway.management.http.protocol import (
     BoundedProtocol,
 )
 from gateway.management.http.routes import RESOURCES
+from gateway.network.addresses import shown
+from gateway.network.listening import address_of
 from gateway.network.strangers import Strangers
 
 log = logging.getLogger(__name__)
@@ -57,10 +59,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serves the API on a socket that is bound."""
+    """Serves the API on sockets that are bound."""
 
-    def __init__(self, listening: socket.socket, backing: Backing) -> None:
-        self._socket = listening
+    def __init__(self, listening: Sequence[socket.socket], backing: Backing) -> None:
+        self._sockets = list(listening)
         strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
         protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals)
         config = uvicorn.Config(
@@ -85,9 +87,10 @@ class HttpServer:
     async def start(self) -> None:
         """Answer from now on."""
         self._task = asyncio.get_running_loop().create_task(
-            self._uvicorn.serve(sockets=[self._socket])
+            self._uvicorn.serve(sockets=self._sockets)
         )
-        log.info("management ready address=%s:%d", *self._socket.getsockname()[:2])
+        for each in self._sockets:
+            log.info("management ready address=%s", shown(*address_of(each)))
 
     async def stop(self) -> None:
         """Stop answering."""
@@ -97,4 +100,5 @@ class HttpServer:
         with suppress(TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(_STOP_S):
                 await self._task
-        self._socket.close()
+        for each in self._sockets:
+            each.close()

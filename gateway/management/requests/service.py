@@ -50,11 +50,12 @@ async def status(administration: Administration) -> object:
         "listeners": [
             {
                 "protocol": door.protocol,
-                "host": door.address[0],
-                "port": door.address[1],
+                "host": host,
+                "port": port,
                 "is_shut": door.is_shut,
             }
             for door in service.doors
+            for host, port in door.addresses
         ],
         "alarms": [resource.value for resource in service.alarms],
         "is_draining": service.is_draining,

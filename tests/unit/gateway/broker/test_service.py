@@ -11,7 +11,7 @@ class Hatch:
     """A door of the test."""
 
     protocol = "stream"
-    address = ("127.0.0.1", 5552)
+    addresses = (("127.0.0.1", 5552),)
 
     def __init__(self) -> None:
         self.is_shut = False
@@ -24,7 +24,7 @@ class Hatch:
 
     def reopen(self) -> None:
         if self.is_taken:
-            raise OSError(98, "Address already in use")
+            raise OSError(98, "Address already in use", "127.0.0.1:5552")
         self.is_shut = False
 
     def cut(self) -> int:

@@ -1,9 +1,23 @@
 import errno
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from gateway.network.listening import Place, Port, bind, cannot_listen, take_all
+from gateway.network import listening
+from gateway.network.listening import (
+    Place,
+    Port,
+    address_of,
+    bind,
+    bind_all,
+    cannot_listen,
+    is_on_loopback,
+    take_all,
+)
 from gateway.settings.errors import ConfigError
+from tests.loopbacks import needs_ipv6
 
 
 def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_open() -> None:
@@ -75,3 +89,101 @@ def test_each_port_that_cannot_be_had_is_told_and_the_others_are_taken() -> None
     assert [setting for setting, _ in refusal.value.problems] == ["wire.port", "stream.host"]
     assert ports[1].address[1] > 0
     ports[1].close()
+
+
+@contextmanager
+def bound(host: str, port: int = 0) -> Iterator[list[tuple[str, int]]]:
+    """Take all addresses of a host for a while; return them."""
+    with ExitStack() as stack:
+        yield [address_of(stack.enter_context(each)) for each in bind_all(host, port)]
+
+
+def names(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> str:
+    """Return the name of a host with these addresses."""
+    real = socket.getaddrinfo
+
+    def found(host: str, port: int, **more: int) -> list[object]:
+        given = addresses if host == "some.example" else (host,)
+        return [info for each in given for info in real(each, port, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    return "some.example"
+
+
+@needs_ipv6
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST", "localhost."])
+def test_localhost_is_both_loopbacks_at_one_port(name: str) -> None:
+    with bound(name) as addresses:
+        assert [host for host, _ in addresses] == ["127.0.0.1", "::1"]
+        assert len({port for _, port in addresses}) == 1
+
+
+def test_localhost_is_one_loopback_where_there_is_no_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_LOOPBACKS", ("127.0.0.1", "2001:db8::1"))
+    with bound("localhost") as addresses:
+        assert [host for host, _ in addresses] == ["127.0.0.1"]
+
+
+@needs_ipv6
+def test_a_port_that_is_taken_on_one_loopback_is_told_with_the_address() -> None:
+    with bind("::1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        place = Place("localhost", port, "stream.host", "stream.port")
+        with pytest.raises(ConfigError) as refusal:
+            place.bind()
+    [(setting, reason)] = refusal.value.problems
+    assert setting == "stream.port"
+    assert reason.startswith(f"cannot listen on [::1]:{port}: ")
+    with bound("127.0.0.1", port):
+        pass
+
+
+def test_a_name_is_all_its_addresses_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = names(monkeypatch, "127.0.0.2", "127.0.0.3", "127.0.0.2")
+    with bound(name) as addresses:
+        assert [host for host, _ in addresses] == ["127.0.0.2", "127.0.0.3"]
+        assert len({port for _, port in addresses}) == 1
+
+
+def test_of_a_name_all_addresses_are_taken_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = names(monkeypatch, "127.0.0.2", "192.0.2.1")
+    place = Place(name, 0, "stream.host", "stream.port")
+    with pytest.raises(ConfigError) as refusal:
+        place.bind()
+    [(setting, reason)] = refusal.value.problems
+    assert setting == "stream.host"
+    assert reason.startswith("cannot listen on 192.0.2.1:")
+
+
+def test_another_port_is_picked_where_one_is_taken_on_an_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = names(monkeypatch, "127.0.0.2", "127.0.0.3")
+    real, failures = listening._bound, [errno.EADDRINUSE] * 3
+
+    def unlucky(info: listening._Info) -> socket.socket:
+        if failures and info[4][1]:
+            raise OSError(failures.pop(), "Address already in use")
+        return real(info)
+
+    monkeypatch.setattr(listening, "_bound", unlucky)
+    with bound(name) as addresses:
+        assert len(addresses) == 2
+    assert not failures
+
+
+def test_a_host_is_on_loopback_if_all_its_addresses_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_on_loopback("localhost")
+    assert is_on_loopback(names(monkeypatch, "127.0.0.1", "127.0.0.2"))
+    assert not is_on_loopback(names(monkeypatch, "127.0.0.1", "192.0.2.1"))
+
+
+def test_the_widest_address_is_one_that_other_machines_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = names(monkeypatch, "127.0.0.2", "0.0.0.0")
+    port = Port(Place(name, 0, "wire.host", "wire.port"))
+    port.bind()
+    assert (port.address[0], port.widest_address[0]) == ("127.0.0.2", "0.0.0.0")
+    port.close()

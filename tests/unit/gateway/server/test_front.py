@@ -78,8 +78,7 @@ class House:
         return await self.server.stop()
 
     async def ask(self, method: str, path: str) -> Any:  # noqa: ANN401 - what JSON holds
-        address = self.server.management.address
-        assert address is not None
+        (address, *_) = self.server.management.addresses
         answer = await asyncio.to_thread(Api(*address).ask, method, path)
         assert answer.status < 300, answer
         return answer.json
@@ -118,9 +117,9 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     shared: Shared | None = server.shared
     assert shared is not None
     kind, made = EchoKind(host_of(server), LIMITS), certificates()
-    plain = Listener(bind("127.0.0.1", 0), shared, kind, server.sockets)
+    plain = Listener([bind("127.0.0.1", 0)], shared, kind, server.sockets)
     tls = TlsListener(
-        bind("127.0.0.1", 0),
+        [bind("127.0.0.1", 0)],
         shared,
         kind,
         server.sockets,

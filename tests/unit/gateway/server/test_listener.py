@@ -13,13 +13,14 @@ import pytest
 import pytest_asyncio
 
 from gateway.broker.access.refusals import LINES_OF_ONE
-from gateway.network.listening import bind
+from gateway.network.listening import bind, bind_all
 from gateway.server import listener as listener_module
 from gateway.server.listener import Listener
 from gateway.server.sockets import Sockets
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_request
 from tests.client import plain
+from tests.loopbacks import needs_ipv6
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Server
 from tests.waiting import HANG_S
@@ -40,7 +41,7 @@ async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
     server = Server(tmp_path)
     shared = replace(server.shared, loop=asyncio.get_running_loop())
     sockets = Sockets(SOCKETS_MAX, shared.say)
-    made = Listener(bind("127.0.0.1", 0), shared, server.kind, sockets)
+    made = Listener([bind("127.0.0.1", 0)], shared, server.kind, sockets)
     made.start()
     yield made
     made.stop_accepting()
@@ -54,7 +55,7 @@ async def connect(listener: Listener, address: str = "127.0.0.1") -> socket.sock
     client.setblocking(False)  # noqa: FBT003 - the standard library's signature
     client.bind((address, 0))
     loop = asyncio.get_running_loop()
-    await asyncio.wait_for(loop.sock_connect(client, listener._socket.getsockname()), HANG_S)
+    await asyncio.wait_for(loop.sock_connect(client, listener.address), HANG_S)
     return client
 
 
@@ -79,7 +80,7 @@ async def test_a_listener_knows_the_connections_that_are_alive(listener: Listene
 
 
 async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
-    listener_address = listener._socket.getsockname()
+    listener_address = listener.address
     listener.stop_accepting()
     listener.stop_accepting()
 
@@ -146,7 +147,7 @@ def test_who_comes_before_the_start_is_refused() -> None:
 async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
     listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real = listener._socket
+    (real,) = listener._listening
     failures = [errno.EMFILE, errno.ENOBUFS] * 20
     monkeypatch.setattr(listener_module, "_PAUSE_S", 0.001)
 
@@ -161,7 +162,8 @@ async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what a socket has
             return getattr(real, name)
 
-    monkeypatch.setattr(listener, "_socket", Poor())
+    monkeypatch.setattr(listener, "_listening", [Poor()])
+    listener._watch()
     client = await connect(listener)
 
     await until(lambda: len(listener.connections) == 1)
@@ -223,7 +225,7 @@ async def test_a_client_that_gives_up_at_once_does_no_harm(listener: Listener) -
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes.fromhex("01000000 00000000"))
         with contextlib.suppress(BlockingIOError):
-            client.connect(listener._socket.getsockname())
+            client.connect(listener.address)
         client.close()
 
     last = await connect(listener)
@@ -264,3 +266,33 @@ async def test_a_door_whose_address_was_taken_meanwhile_stays_shut(listener: Lis
         was_shut = listener.is_shut
     listener.reopen()
     assert (was_shut, listener.is_shut) == (True, False)
+
+
+@needs_ipv6
+async def test_a_door_of_two_addresses_is_shut_and_opened_at_both(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    shared = replace(server.shared, loop=asyncio.get_running_loop())
+    listener = Listener(
+        bind_all("localhost", 0), shared, server.kind, Sockets(SOCKETS_MAX, shared.say)
+    )
+    listener.start()
+    assert [host for host, _ in listener.addresses] == ["127.0.0.1", "::1"]
+    for _ in range(2):
+        for address in listener.addresses:
+            reader, writer = await asyncio.open_connection(*address)
+            await until(lambda: len(listener.connections) == 1)
+            listener.cut()
+            assert await asyncio.wait_for(reader.read(), HANG_S) == b""
+            writer.close()
+        listener.shut()
+        for address in listener.addresses:
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection(address, HANG_S)
+        with bind("::1", listener.addresses[1][1]) as other:
+            other.listen()
+            with pytest.raises(OSError, match="in use"):
+                listener.reopen()
+            assert listener.is_shut
+        listener.reopen()
+    listener.stop_accepting()
+    server.close()

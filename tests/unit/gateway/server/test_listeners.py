@@ -29,7 +29,7 @@ Address = tuple[str, int]
 async def listening(tmp_path: Path) -> AsyncIterator[tuple[Listeners, Address]]:
     server = Server(tmp_path, backlog_bytes_max=2 * QUEUED_BYTES, end_timeout_ms=600_000)
     shared = replace(server.shared, loop=asyncio.get_running_loop())
-    listener = Listener(bind("127.0.0.1", 0), shared, server.kind, Sockets(24, shared.say))
+    listener = Listener([bind("127.0.0.1", 0)], shared, server.kind, Sockets(24, shared.say))
     made = Listeners()
     made.add(listener)
     listener.start()

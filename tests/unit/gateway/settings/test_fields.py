@@ -1,4 +1,4 @@
-"""Lists of names, which mean the same in each source."""
+"""Hosts, and lists of names, which mean the same in each source."""
 
 import json
 import os
@@ -95,3 +95,12 @@ def test_what_is_no_list_of_names_in_the_file_is_refused(tmp_path: Path, written
     (problem,) = caught.value.problems
     assert problem.setting == f"{config}: mewbase.channels"
     assert problem.reason.endswith(f"is not {NAMES_IN_WORDS}")
+
+
+@pytest.mark.parametrize(
+    ("written", "host"),
+    [("[::1]", "::1"), ("::1", "::1"), ("[fe80::1%eth0]", "fe80::1%eth0"), ("[a]", "[a]")],
+)
+def test_brackets_come_off_an_address_of_ipv6(written: str, host: str) -> None:
+    settings = load({"--host": written, "--advertised-host": written}).settings
+    assert (settings.stream.host, settings.stream.advertised_host) == (host, host)

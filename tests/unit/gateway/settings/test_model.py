@@ -22,7 +22,7 @@ EVERY_KEY = [
 def test_the_defaults_are_the_documented_ones() -> None:
     settings = Settings()
 
-    assert settings.stream.host == "127.0.0.1"
+    assert settings.stream.host == "localhost"
     assert settings.stream.port == 5552
     assert settings.stream.advertised_host == "localhost"
     assert settings.stream.advertised_port is None

@@ -38,7 +38,7 @@ def test_the_settings_in_force_tell_where_each_came_from() -> None:
     lines = effective(load({"--port": "6000"})).splitlines()
 
     assert "port = 6000  # --port" in lines
-    assert 'host = "127.0.0.1"  # default' in lines
+    assert 'host = "localhost"  # default' in lines
     assert "# advertised_port is not set: the port listened on" in lines
 
 
