@@ -326,6 +326,7 @@ class Server:
         self.backend.service.add_door(listener)
 
     async def _admit_administrators(self, opened: Opened) -> None:
+        assert self.shared is not None
         node = f"rabbit@{self._settings.stream.advertised_host}"
         await self.management.start(
             opened.administration,
@@ -334,6 +335,7 @@ class Server:
             node,
             peer_properties(own_version()),
             self._settings,
+            self.shared,
         )
         assert self._admin is not None
         await _start(self._admin)

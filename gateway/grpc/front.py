@@ -58,14 +58,13 @@ class GrpcFront:
         self._outgoing = Outgoing(self._http)
         self._leave: Callable[[], object] | None = None
         self._quiet_bytes = 0
+        self._is_greeted = False
         self._is_over = False
         self._is_taking = False
 
     def start(self) -> None:
-        """Send the settings, and set the time limit of the login."""
+        """Set the time limit of the login; the settings wait for the client's first bytes."""
         self._ports.limit(self._kind.login_timeout_ms, "first call")
-        self._http.initiate_connection()
-        self._send()
 
     # In
 
@@ -73,6 +72,9 @@ class GrpcFront:
         """Take a piece of what came, whatever frames it holds; return where to go on."""
         if self._is_over:
             return end
+        if not self._is_greeted:
+            self._is_greeted = True
+            self._http.initiate_connection()
         stop = min(end, position + _PIECE_BYTES)
         self._ports.count_command()
         self._is_taking = True

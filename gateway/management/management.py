@@ -11,8 +11,9 @@ from gateway.management.administration import Administration
 from gateway.management.http.application import Backing
 from gateway.management.http.call import Awaits, Facts
 from gateway.management.http.http_server import HttpServer
-from gateway.management.http.protocol import NotStrict, check_strictness
+from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
 from gateway.network.listening import Address, Place, address_of, listen_at
+from gateway.server.shared import Shared
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import ManagementSettings, Settings
 
@@ -54,15 +55,17 @@ class Management:
         node: str,
         peer_properties: Mapping[str, str],
         settings: Settings,
+        shared: Shared,
     ) -> None:
         """Answer from now on."""
         if not self._sockets:
             return
+        shared.open_ports[PROTOCOL] = self.addresses[0]
 
         def listeners() -> list[tuple[str, str, int]]:
             doors = administration.service.doors
             named = [(door.protocol, door.addresses) for door in doors if not door.is_shut]
-            named.append(("http", self.addresses))
+            named.append((PROTOCOL, self.addresses))
             return [(protocol, *each) for protocol, addresses in named for each in addresses]
 
         facts = Facts(
@@ -74,7 +77,7 @@ class Management:
             settings.stream.connections_max,
             _certificates(settings),
         )
-        backing = Backing(administration, authentication, facts, awaits)
+        backing = Backing(administration, authentication, facts, awaits, shared)
         self._server = HttpServer(self._sockets, backing)
         await self._server.start()
 

@@ -111,10 +111,10 @@ class Connection(Owner):
         self._call_deliver = self._deliver_scheduled
         self.front = kind.meet(self)
 
-    def start(self) -> None:
-        """Begin to serve the client."""
+    def start(self, first: Owner) -> None:
+        """Begin to serve the client; `first` owns the edge until it gives it to the connection."""
         self.front.start()
-        self.edge.start(self)
+        self.edge.start(first)
 
     # From the edge
 

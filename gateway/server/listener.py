@@ -11,6 +11,7 @@ from gateway.network.addresses import is_loopback
 from gateway.network.listening import Address, Port, address_of, bind, listen_at
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
+from gateway.server.first_look import FirstLook, Look
 from gateway.server.front import Kind
 from gateway.server.shared import Shared
 from gateway.server.sockets import Places
@@ -47,6 +48,7 @@ class Listener:
         self._connections: set[Connection] = set()
         self._is_accepting = False
         self._addresses = [address_of(each) for each in listening]
+        self._look = Look(kind.name, shared.open_ports, shared.say)
 
     @property
     def connections(self) -> set[Connection]:
@@ -114,6 +116,7 @@ class Listener:
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: another process listens there by now."""
         listen_at(self._listening, _BACKLOG)
+        self._shared.open_ports[self.protocol] = self.address
         self._watch()
 
     def _watch(self) -> None:
@@ -129,6 +132,7 @@ class Listener:
 
     def stop_accepting(self) -> None:
         """Refuse new connections."""
+        self._shared.open_ports.pop(self.protocol, None)
         self._watch_no_more()
         self._close()
 
@@ -184,7 +188,7 @@ class Listener:
             certificate_user=certificate_user,
         )
         self._connections.add(connection)
-        connection.start()
+        connection.start(FirstLook(connection, self._look))
 
     def _rest(self) -> None:
         """Wait a moment when there is no room for another connection."""

@@ -20,9 +20,10 @@ of a logger, the client's address without the port, the line and its arguments."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """Buffers that all connections use in turn.
+    """Buffers that all connections use in turn, and what else they share.
 
     Attributes:
+        open_ports: Addresses of the ports, by the words of what is spoken there.
         receive_buffer: What is read, before it is taken.
         scratch: Room for what a source puts together.
         commands_place: Part of the buffer that is read to while a client gives commands.
@@ -33,6 +34,7 @@ class Shared:
     receive_buffer: bytearray
     scratch: bytearray
     say: Say
+    open_ports: dict[str, tuple[str, int]] = field(default_factory=dict)
     in_flight: InFlight = field(default_factory=InFlight)
     strangers_input: StrangersInput = field(init=False)
     heartbeats: HeartbeatTimers = field(init=False)

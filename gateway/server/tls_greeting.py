@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
 from gateway.pending import Pending
 from gateway.server.edge import PlainEdge
+from gateway.server.first_look import Look
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import Sealing, TlsEdge
 
@@ -24,7 +26,7 @@ _NICENESS: Final = 5
 class Greeting:
     """A socket on which the handshake is under way."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a handshake needs, and callbacks
         self,
         loop: asyncio.AbstractEventLoop,
         connected: socket.socket,
@@ -34,6 +36,8 @@ class Greeting:
         done: Callable[["Greeting", TlsEdge], object],
         failed: Callable[["Greeting", str, PlainEdge | None], object],
         closed: Callable[["Greeting | PlainEdge"], object],
+        look: Look,
+        peer: str,
     ) -> None:
         """Take a socket over.
 
@@ -43,9 +47,11 @@ class Greeting:
             context: The server's certificate, and whose certificates it believes.
             threads: Where the arithmetic is done.
             done: Told when the client may speak, and gets the edge that it speaks over.
-            failed: Told when it never will, and why; gets what says farewell on the socket, None
-                where that is closed.
+            failed: Told when it never will, and why, empty if that is logged; gets what says
+                farewell on the socket, None where that is closed.
             closed: Told when the descriptor is free, of this object or of the edge.
+            look: Knows clients that do not speak TLS at all.
+            peer: The client's address and port.
         """
         connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
         self._loop = loop
@@ -55,6 +61,9 @@ class Greeting:
         self._done = done
         self._failed = failed
         self._closed = closed
+        self._look: Look | None = look
+        self._peer = peer
+        self._first = b""
         self._sealed = memoryview(b"")
         self._is_over = False
         self._reader = False
@@ -85,10 +94,26 @@ class Greeting:
         if not data:
             self.end("the client went away")
             return
+        if self._look is not None:
+            self._first += data
+            data = self._judged(self._look, self._first)
+            if not data:
+                return
         self._sealing.incoming.write(data)
         self._stop_reading()
         step = self._threads.run(self._step)
         step.when_settled(lambda: self._stepped(step))
+
+    def _judged(self, look: Look, first: bytes) -> bytes:
+        """Return the first bytes if they may be of TLS; empty if they are not, or too few."""
+        found = look.foreign(first[:LOOK_BYTES])
+        if isinstance(found, Protocol):
+            self._stop_reading()
+            self._refuse("", look.tell(found, self._peer))
+        elif found is Match.NO:
+            self._look = None
+            return first
+        return b""
 
     def _step(self) -> bool:
         """Go on with the handshake, on a thread; True if it is done."""
@@ -106,7 +131,7 @@ class Greeting:
         try:
             is_done = step.result()
         except ssl.SSLError as error:
-            self._refuse(reason_of(error))
+            self._refuse(reason_of(error), bytes(self._sealed) + self._sealing.outgoing.read())
             return
         except OSError as error:
             self.end(str(error))
@@ -138,16 +163,15 @@ class Greeting:
         edge = TlsEdge(self._loop, self._socket, self._closed, self._sealing, self._sealed)
         self._done(self, edge)
 
-    def _refuse(self, reason: str) -> None:
-        """Send the alert that tells the client why, then the end."""
+    def _refuse(self, reason: str, answer: bytes) -> None:
+        """Send what tells the client why, as an alert of TLS, then the end."""
         self._is_over = True
         assert self._timer is not None
         self._timer.cancel()
-        alert = bytes(self._sealed) + self._sealing.outgoing.read()
         farewell = PlainEdge(self._loop, self._socket, self._closed)
         self._failed(self, reason, farewell)
-        if alert:
-            farewell.write(alert)
+        if answer:
+            farewell.write(answer)
             farewell.flush()
         farewell.close_when_sent()
 

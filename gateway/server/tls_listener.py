@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from gateway.network.strangers import Strangers
 from gateway.server.edge import PlainEdge
+from gateway.server.first_look import Look
 from gateway.server.front import Kind
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
@@ -61,6 +62,7 @@ class TlsListener(Listener):
         self._handshakes_max = handshakes_max
         self._handshake_timeout_s = handshake_timeout_s
         self._threads = Threads(self._loop, _THREADS, name="tls", begin=lower_priority)
+        self._look_before = Look(self.protocol, shared.open_ports, shared.say)
         self._greetings: dict[Greeting, tuple[str, int]] = {}
         self._shaking: Strangers[Greeting] = Strangers(handshakes_max)
 
@@ -92,6 +94,8 @@ class TlsListener(Listener):
             done=self._greeted,
             failed=self._failed,
             closed=self._sockets.discard,
+            look=self._look_before,
+            peer=f"{host}:{port}",
         )
         is_full = len(self._greetings) >= self._handshakes_max
         other = self._shaking.in_the_way(host, is_full=is_full)
@@ -125,8 +129,9 @@ class TlsListener(Listener):
         host, port = self._leave(greeting)
         if farewell is not None:
             self._sockets.replace(greeting, farewell)
-        line = "tls handshake failed peer=%s reason=%s"
-        self._shared.say(log.warning, host, line, f"{host}:{port}", reason)
+        if reason:
+            line = "tls handshake failed peer=%s reason=%s"
+            self._shared.say(log.warning, host, line, f"{host}:{port}", reason)
 
     def _leave(self, greeting: Greeting) -> tuple[str, int]:
         self._shaking.remove(greeting)

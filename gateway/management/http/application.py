@@ -48,6 +48,7 @@ from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
 from gateway.network.addresses import is_loopback
 from gateway.network.basic import basic_credentials
+from gateway.server.shared import Shared
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Backing:
     authentication: Authentication
     facts: Facts
     awaits: Awaits
+    shared: Shared
 
 
 class Application:

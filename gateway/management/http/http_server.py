@@ -15,12 +15,14 @@ from gateway.management.http.protocol import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
     IDLE_S,
+    PROTOCOL,
     BoundedProtocol,
 )
 from gateway.management.http.routes import RESOURCES
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
 from gateway.network.strangers import Strangers
+from gateway.server.first_look import Look
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +66,9 @@ class HttpServer:
     def __init__(self, listening: Sequence[socket.socket], backing: Backing) -> None:
         self._sockets = list(listening)
         strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
-        protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals)
+        shared = backing.shared
+        look = Look(PROTOCOL, shared.open_ports, shared.say)
+        protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals, look)
         config = uvicorn.Config(
             Application(backing, RESOURCES),
             http=protocol,  # type: ignore[arg-type]  # makes one, as the class would

@@ -21,7 +21,9 @@ from uvicorn.protocols.utils import get_remote_addr
 
 from gateway.broker.access.refusals import Refusals
 from gateway.management.http.bodies import LARGE_BYTES_MAX
+from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
 from gateway.network.strangers import Strangers
+from gateway.server.first_look import Look
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ HEADERS_S: Final = 10.0
 IDLE_S: Final = 30
 """Longest time that a connection stays open without a request."""
 CONNECTIONS_MAX: Final = 128
+PROTOCOL: Final = "http"
+"""Word for what is spoken here, as of a listener."""
 LOGGED_IN: Final = "logged in"
 """The function in a request's state that tells its connection of a login."""
 
@@ -115,6 +119,7 @@ class BoundedProtocol(H11Protocol):
         self,
         strangers: Strangers["BoundedProtocol"],
         refusals: Refusals,
+        look: Look,
         *args: Any,  # noqa: ANN401  # as uvicorn calls it
         **kwargs: Any,  # noqa: ANN401  # the same
     ) -> None:
@@ -124,6 +129,8 @@ class BoundedProtocol(H11Protocol):
         self._refusals = refusals
         self.app_state = {LOGGED_IN: lambda: strangers.remove(self)}
         self._headers_timer: asyncio.TimerHandle | None = None
+        self._look: Look | None = look
+        self._first = b""
         make_strict(self.conn)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -166,13 +173,29 @@ class BoundedProtocol(H11Protocol):
         """Take bytes; those of headers within a time."""
         if self._headers_timer is None and self.conn.their_state is h11.IDLE:
             self._arm()
+        if self._look is not None:
+            data = self._judged(self._look, data)
         if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
             data = data.removeprefix(b"\r\n")  # some end a body with it
-            if not data:
-                return
+        if not data:
+            return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._disarm()
+
+    def _judged(self, look: Look, data: bytes) -> bytes:
+        """Return the first bytes if they may be of HTTP; empty if they are not, or too few."""
+        self._first += data
+        found = look.foreign(self._first[:LOOK_BYTES])
+        if isinstance(found, Protocol):
+            self._look = None
+            host, port = get_remote_addr(self.transport) or ("", 0)
+            self.transport.write(look.tell(found, f"{host}:{port}"))
+            self.transport.close()
+        elif found is Match.NO:
+            self._look = None
+            return self._first
+        return b""
 
     def _longest_silent(self) -> "BoundedProtocol | None":
         """Return the connection that asks nothing for the longest time; None if all ask."""

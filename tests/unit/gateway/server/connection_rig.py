@@ -239,7 +239,7 @@ class Client:
         front = self.connection.front
         assert isinstance(front, StreamFront)
         self.link: Link = front.link
-        self.connection.start()
+        self.connection.start(self.connection)
         self._taken = 0
 
     def end_a_stranger(self) -> bool:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from compat.certificates import Certificates, make
 from gateway.server import edge as edge_module
 from gateway.server.edge import PlainEdge
+from gateway.server.first_look import Look
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
 from gateway.server.tls_files import TlsFiles
@@ -213,6 +214,8 @@ def begun(
         done=outcome.done,
         failed=outcome.failed,
         closed=outcome.freed,
+        look=Look("stream/ssl", {}, lambda *_: None),
+        peer="127.0.0.1:50000",
     )
     greeting.start(within_s)
     return greeting, outcome

@@ -60,7 +60,6 @@ def test_large_replies_come_in_parts_if_a_setting_says_so(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("ffffff81 00000008 00000011 00000005", "no command -127"),
         ("00000007 00000000", "no command 7"),
         ("00000005 00000018" + "00" * 24, "no command 5"),
         ("00000064 01000000", "a length of 16777216"),
