@@ -1,6 +1,5 @@
 """Callers of Pravega's controller: from the credentials of a call to a user with its rights."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -16,10 +15,12 @@ from gateway.network.basic import basic_credentials
 from gateway.pravega.controller.errors import Busy
 from gateway.pravega.controller.rights import Caller, LogIn
 
-log = logging.getLogger(__name__)
-
 PROTOCOL: Final = "controller"
 """The name by which attempts to log in are counted."""
+_CLIENTS: Final = (
+    "Basic credentials, which Pravega's clients take from pravega_client_auth_method, "
+    "pravega_client_auth_username and pravega_client_auth_password in their environment"
+)
 
 
 def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]) -> LogIn:
@@ -32,16 +33,14 @@ def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]
 
     async def log_in(authorization: str, host: str) -> Caller | None:
         credentials = basic_credentials(authorization)
+        peer = Peer(bool(host) and is_loopback(host), host, PROTOCOL)
         if credentials is None:
+            authentication.refused(peer, "no name and password came", _CLIENTS)
             return None
         data = b"\x00".join((b"", *credentials))
-        peer = Peer(bool(host) and is_loopback(host), host, PROTOCOL)
         try:
             return caller_of(await authentication.log_in("PLAIN", data, peer))
         except LoginRefused as refused:
-            line = "login refused by the controller peer=%s user=%r reason=%s"
-            say = authentication.refusals.say
-            say(log.warning, host, line, host, refused.user, refused.reason.value)
             if refused.reason.is_unread:
                 raise Busy(UNREAD) from None
             return None

@@ -11,9 +11,9 @@ from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place, Port, is_on_loopback, take_all
 from gateway.pravega.entering import Entered, unnoted
-from gateway.pravega.front import PROTOCOL, PravegaKind
+from gateway.pravega.front import PravegaKind
 from gateway.pravega.guard import Guard, Ownership
-from gateway.pravega.host import Host, limits_of
+from gateway.pravega.host import PROTOCOL, Host, limits_of
 from gateway.pravega.tokens import Tokens
 from gateway.pravega.under_way import UnderWay
 from gateway.server.certificate_user import naming_of

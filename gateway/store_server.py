@@ -115,6 +115,7 @@ class StoreServer:
             AttemptLedger(time.monotonic, failed_a_second_max=failed_max),
             refusals,
             guest_loopback_only=False,
+            users_file=SETTING,
         )
         return log_in_by(authentication, users.caller)
 

@@ -28,6 +28,7 @@ _RIGHTS: Final = (WireRight.READ, WireRight.READ_UPDATE)
 class StoreUser:
     """A user of the store, as a caller."""
 
+    name: str
     claims: Claims
 
     def may(self, right: Right, scope: str, stream: str) -> bool:
@@ -102,7 +103,7 @@ def _add(entries: dict[str, _Entry], line: str) -> None:
         raise _Fault(f"the hash {error}; `hutch hash-password` prints one") from None
     except Unusable as error:
         raise _Fault(str(error)) from None
-    entries[name] = _Entry(user, StoreUser(Claims(_rights(rights), None)))
+    entries[name] = _Entry(user, StoreUser(name, Claims(_rights(rights), None)))
 
 
 def _without_star(resource: str) -> str:

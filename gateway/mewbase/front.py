@@ -7,6 +7,7 @@ can be found. One whose fields are wrong is answered, if it names a request, and
 import logging
 from typing import Final
 
+from gateway.broker.access.authentication import Peer
 from gateway.mewbase.handlers import publish, query
 from gateway.mewbase.handlers.table import HANDLERS
 from gateway.mewbase.host import PROTOCOL, Host
@@ -95,6 +96,7 @@ class MewbaseFront:
 
         if not self._session.is_connected and request.type != "CONNECT":
             self._refuse(request.type, request.request_id, _NOT_YET)
+            self._tell_of_no_login()
             self._finish()
             self._ports.end_command()
         elif request.frame is None:
@@ -142,6 +144,7 @@ class MewbaseFront:
             self._session.take_form(error.names)
         if not self._session.is_connected and error.frame_type != "CONNECT":
             refusal = _NOT_YET
+            self._tell_of_no_login()
         elif error.query_id is not None:
             query.refuse(self.link, error.query_id, refusal)
             return
@@ -150,6 +153,11 @@ class MewbaseFront:
             self._refuse(error.frame_type, error.request_id, refusal)
         self._say(str(error))
         self._finish()
+
+    def _tell_of_no_login(self) -> None:
+        peer = Peer(self._ports.peer_is_loopback, self.link.address, PROTOCOL, shown=self.link.peer)
+        reason, helps = "a request came before CONNECT", "CONNECT has a user's name and password"
+        self.link.host.authentication.refused(peer, reason, helps)
 
     def _finish(self) -> None:
         """Take nothing more, and end when all is sent."""

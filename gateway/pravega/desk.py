@@ -6,9 +6,10 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from gateway.broker.access.refusals import RefusedLogin
 from gateway.pending import Pending, run
-from gateway.pravega.guard import EXPIRED
-from gateway.pravega.host import Host
+from gateway.pravega.guard import EXPIRED, REFUSED
+from gateway.pravega.host import PROTOCOL, Host
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
 from gateway.pravega.transients import OwnTransients
@@ -17,7 +18,7 @@ from gateway.server.front import Ports
 from store.api import Done, Operations
 from store.errors import StoreError
 from store.wire.codec import encode
-from store.wire.error_messages import ErrorMessage
+from store.wire.error_messages import AuthTokenCheckFailed, ErrorMessage
 from store.wire.errors import WireError
 from store.wire.layout import Message, TooLong, layout_of
 from store.wire.messages import UNKNOWN, SetupAppend
@@ -120,7 +121,7 @@ class Desk:
         refusal, self.token_expires_ms = verdict.refusal, verdict.expires_ms
         self.is_trusted = self.is_trusted or verdict.is_trusted
         if refusal is not None:
-            self.reply(refusal)
+            self._refuse_token(refusal)
         if refusal is not None and isinstance(request, SetupAppend):
             # Appends that follow meant the segment that was asked for, not one set up before.
             self.keep_writer(request.writer_id.bytes, None)
@@ -139,10 +140,23 @@ class Desk:
             return self.host.guard.is_open
         verdict = self.host.guard.verdict_of(kind, SimpleNamespace(**fields), self.host.clock_ms())
         if verdict.refusal is not None:
-            self.reply(verdict.refusal)
+            self._refuse_token(verdict.refusal)
             raise WireError("a large request without a right token")
         self.is_trusted = verdict.is_trusted
         return verdict.is_trusted
+
+    def _refuse_token(self, refusal: AuthTokenCheckFailed) -> None:
+        """Send a refusal; log that of a token, but for one that its client has to renew."""
+        self.reply(refusal)
+        if refusal.error_code == REFUSED:
+            peer = self._ports.peer
+            RefusedLogin(
+                address=peer.rpartition(":")[0],
+                peer=peer,
+                protocol=PROTOCOL,
+                reason=refusal.stack_trace,
+                helps="a token of the controller, see wire.controller_port and wire.token_key_file",
+            ).tell(self.host.say)
 
     def keep_writer(self, writer_id: bytes, session: SetUp | None) -> None:
         """Keep a writer's session in the place of its last one; None: it has none any more.

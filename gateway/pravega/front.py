@@ -10,7 +10,7 @@ from typing import Final
 from gateway.pravega.appends import CODES, Appends
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
-from gateway.pravega.host import Host
+from gateway.pravega.host import PROTOCOL, Host
 from gateway.server.front import Limits, Ports
 from gateway.server.unfinished import STRANGER_BYTES_MAX
 from store.wire.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
@@ -19,7 +19,6 @@ from store.wire.errors import WireError
 from store.wire.layout import Message
 from store.wire.messages import SetupAppend
 
-PROTOCOL: Final = "pravega"
 TOKEN_WITHIN_BYTES: Final = 16 * 1024
 """A large first request has its token within so many bytes."""
 _KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gateway.broker.locks import Locks
 from gateway.pravega.boundaries import Boundaries
@@ -13,6 +14,9 @@ from gateway.server.front import Limits
 from gateway.server.shared import Say
 from gateway.settings.wire import WireSettings
 from store.api import Operations
+
+PROTOCOL: Final = "pravega"
+"""Word for the wire protocol, as administrators see it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

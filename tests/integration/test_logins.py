@@ -76,8 +76,8 @@ def test_who_fails_too_often_is_refused_for_a_second_and_counted(start_server: S
     assert (total["protocol"], total["auth_attempts_succeeded"]) == ("stream", 3)
     assert total["auth_attempts_failed"] >= 2
     refusals = [line for line in server.logs.splitlines() if "login refused" in line]
+    assert refusals, "one in ten seconds"
     assert all(f"peer={OTHER_ADDRESS}:" in line for line in refusals)
-    assert "too many passwords of this user from there were wrong" in server.logs
     ctl(server, "reset_auth_attempts")
     assert ctl(server, "list_auth_attempts") == []
 

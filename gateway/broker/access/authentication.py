@@ -17,6 +17,7 @@ rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -25,7 +26,7 @@ from gateway.broker.access.amqplain import credentials_of
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck, TooManyWait
-from gateway.broker.access.refusals import Refusals
+from gateway.broker.access.refusals import Refusals, RefusedLogin
 from gateway.network.addresses import source_of
 
 GUEST: Final = "guest"
@@ -74,6 +75,8 @@ class Peer:
     """Its protocol, by which attempts to log in are counted."""
     certificate_user: str | None = None
     """The user of its certificate, empty if none; None if certificates are not asked for."""
+    shown: str = ""
+    """Address and port for log lines, where they are known."""
 
 
 class Credentials(NamedTuple):
@@ -111,6 +114,7 @@ class Authentication:
         *,
         guest_loopback_only: bool = True,
         anonymous: str | None = None,
+        users_file: str = "",
     ) -> None:
         """Take what logging in needs.
 
@@ -121,13 +125,14 @@ class Authentication:
             refusals: Limits the lines about that.
             guest_loopback_only: Whether guest must come from this machine.
             anonymous: The user that ANONYMOUS logs in; None does not offer it.
+            users_file: The setting of the file that has the users; empty: commands change them.
         """
         self._access = access
         self._passwords = passwords
         self._attempts = attempts
         self.refusals = refusals
         self._guest_loopback_only = guest_loopback_only
-        self._anonymous = anonymous
+        self._users_file = users_file
         self._mechanisms: dict[str, Mechanism] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
         if anonymous is not None:
             self._mechanisms["ANONYMOUS"] = lambda _data, _peer: Credentials(anonymous, None)
@@ -156,9 +161,39 @@ class Authentication:
             name = await self._judge(mechanism, data, peer, source)
         except LoginRefused as refused:
             self._attempts.failed(source, peer.protocol, is_unread=refused.reason.is_unread)
+            helps = self._helps(refused, mechanism)
+            self.refused(peer, refused.reason.value, helps, refused.user, mechanism)
             raise
         self._attempts.succeeded(source, peer.protocol)
         return name
+
+    def refused(
+        self, peer: Peer, reason: str, helps: str, user: str = "", mechanism: str = ""
+    ) -> None:
+        """Log that a client is not let in; see `RefusedLogin`."""
+        RefusedLogin(
+            address=peer.address,
+            peer=peer.shown,
+            protocol=peer.protocol,
+            user=user,
+            mechanism=mechanism,
+            reason=reason,
+            helps=helps,
+        ).tell(self.refusals.say)
+
+    def _helps(self, refused: LoginRefused, mechanism: str) -> str:
+        """Return the setting or the command that lets such a login pass."""
+        name, reason = refused.user, refused.reason
+        if reason is Refused.MECHANISM:
+            return _OFFERED_BY.get(mechanism, f"{' or '.join(self._mechanisms)} is offered")
+        if reason is Refused.LOOPBACK_ONLY and name == GUEST:
+            return "users.guest_loopback_only"
+        if reason is not Refused.CREDENTIALS:
+            return _HELPS[reason]
+        if not name:
+            return "the client has to send a user's name, or show a certificate that has one"
+        known = "change_password" if self._access.user(name) is not None else "add_user"
+        return self._users_file or f"hutch ctl {known} {shlex.quote(name)}"
 
     async def _judge(self, mechanism: str, data: bytes, peer: Peer, source: str) -> str:
         read = self._offered(peer).get(mechanism)
@@ -196,6 +231,16 @@ class Authentication:
         if not is_right:
             self._attempts.guessed_wrong(source, name)
             raise LoginRefused(Refused.CREDENTIALS, name)
+
+
+_OFFERED_BY: Final = {"ANONYMOUS": "users.anonymous", "EXTERNAL": "tls.ca"}
+"""Settings that let clients log in by a mechanism."""
+_HELPS: Final = {
+    Refused.MALFORMED: "the client has to send what its mechanism asks for",
+    Refused.LOOPBACK_ONLY: "loopback_only of this user",
+    Refused.TOO_MANY: "users.failed_logins_a_second_max",
+    Refused.BUSY: "the client has to try again",
+}
 
 
 def _plain(data: bytes, _peer: Peer) -> Credentials:

@@ -4,11 +4,15 @@ A stranger chooses how often it is refused and what its name is, so one limit ho
 all protocols. The counts of `AttemptLedger` have every attempt.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gateway.network.addresses import source_of
+
+log = logging.getLogger(__name__)
 
 PERIOD_S: Final = 10.0
 LINES_OF_ONE: Final = 10
@@ -37,9 +41,17 @@ class Refusals:
         self._clock_s = clock_s
         self._begun_s = clock_s()
         self._said: Counter[str] = Counter()
+        self._said_once: set[tuple[str, str]] = set()
         self._unsaid = 0
 
-    def say(self, write: Callable[..., object], address: str, message: str, *args: object) -> None:
+    def say(
+        self,
+        write: Callable[..., object],
+        address: str,
+        message: str,
+        *args: object,
+        once: str = "",
+    ) -> None:
         """Write a line, or count it as one that was kept back.
 
         Where lines were kept back before it, it ends with their count, `unsaid=`.
@@ -49,21 +61,64 @@ class Refusals:
             address: Of the client, without the port.
             message: As of a log line.
             args: The same; texts are cut.
+            once: Subject of which there is one line in a period about an address; empty: any
+                number.
         """
         now_s = self._clock_s()
         if now_s - self._begun_s >= PERIOD_S:
             self._begun_s = now_s
             self._said.clear()
+            self._said_once.clear()
         source = source_of(address)
-        if self._said[source] >= LINES_OF_ONE or self._said.total() >= LINES_MAX:
-            if not self._said[source]:
-                del self._said[source]
+        is_said = bool(once) and (source, once) in self._said_once
+        is_too_much = self._said.get(source, 0) >= LINES_OF_ONE or self._said.total() >= LINES_MAX
+        if is_said or is_too_much:
             self._unsaid += 1
             return
         self._said[source] += 1
+        if once:
+            self._said_once.add((source, once))
         values = [cut(each) if isinstance(each, str) else each for each in args]
         if self._unsaid:
             message += " unsaid=%d"
             values.append(self._unsaid)
             self._unsaid = 0
         write(message, *values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedLogin:
+    """A login that was refused, or did not come, at any port.
+
+    Attributes:
+        address: Of the client, without the port.
+        protocol: Word of the port.
+        reason: Text for the administrator.
+        helps: The setting or the command that lets such a login pass.
+        user: As the client named it; empty if it did not.
+        mechanism: The same.
+        peer: Address and port, where they are known.
+    """
+
+    address: str
+    protocol: str
+    reason: str
+    helps: str
+    user: str = ""
+    mechanism: str = ""
+    peer: str = ""
+
+    def tell(self, say: Callable[..., object]) -> None:
+        """Write one line about the address and the protocol in a period; `say` is of Refusals."""
+        say(
+            log.warning,
+            self.address,
+            "login refused peer=%s protocol=%s user=%r mechanism=%r reason=%s helps=%s",
+            self.peer or self.address,
+            self.protocol,
+            self.user,
+            self.mechanism,
+            self.reason,
+            self.helps,
+            once=f"login {self.protocol}",
+        )

@@ -7,6 +7,7 @@ known.
 
 import logging
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -43,10 +44,10 @@ from gateway.management.http.answers import (
 from gateway.management.http.call import Awaits, Call, Facts
 from gateway.management.http.conditions import holds
 from gateway.management.http.paths import WrongPath, decode, segments_of, without_secrets
-from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
+from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN, PROTOCOL
 from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
-from gateway.network.addresses import is_loopback
+from gateway.network.addresses import is_loopback, shown
 from gateway.network.basic import basic_credentials
 from gateway.server.shared import Shared
 from store.errors import StoreError
@@ -56,6 +57,7 @@ log = logging.getLogger(__name__)
 _HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
+_BASIC: Final = "Basic credentials of a user with the tag management, or a higher one"
 _PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
 _ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
 """Headers of which a second one could be read instead of the first."""
@@ -150,23 +152,22 @@ class Application:
     async def _actor(self, scope: Scope) -> Actor:
         """Log in; the connection is no stranger's from then on. Raises Refused."""
         backing = self._backing
-        refusals = backing.authentication.refusals
-        header = Headers(scope=scope).get("authorization")
-        if header is None:
+        host, port = scope.get("client") or ("", 0)
+        is_near = bool(host) and is_loopback(host)
+        peer = Peer(is_near, host, PROTOCOL, shown=shown(host, port))
+        credentials = basic_credentials(Headers(scope=scope).get("authorization", ""))
+        if credentials is None:
+            backing.authentication.refused(peer, "no name and password came", _BASIC)
             raise _unknown()
-        data = _plain_of(header)
-        host = (scope.get("client") or ("",))[0]
-        peer = Peer(bool(host) and is_loopback(host), host, "http")
+        data = b"\x00".join((b"", *credentials))  # as the mechanism PLAIN has them
         try:
             user = await backing.awaits(backing.authentication.log_in("PLAIN", data, peer))
         except LoginRefused as refused:
-            line = "login refused over http peer=%s user=%r reason=%s"
-            refusals.say(log.warning, host, line, host, refused.user, refused.reason.value)
             raise (_busy() if refused.reason.is_unread else _unknown()) from None
         actor = Actor.of(backing.administration.access, user)
         if Role.MANAGEMENT not in actor.roles:
-            line = "user without a tag refused over http peer=%s user=%r"
-            refusals.say(log.warning, host, line, host, user)
+            helps = f"hutch ctl set_user_tags {shlex.quote(user)} management"
+            backing.authentication.refused(peer, "the user has no tag", helps, user)
             status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
             raise Refused(status, "not_authorised", reason)
         scope["state"][LOGGED_IN]()
@@ -308,14 +309,6 @@ def _host_of(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:
         return None
-
-
-def _plain_of(header: str) -> bytes:
-    """Return the credentials of a header as the mechanism PLAIN has them. Raises Refused."""
-    credentials = basic_credentials(header)
-    if credentials is None:
-        raise _unknown()
-    return b"\x00".join((b"", *credentials))
 
 
 def _query(text: bytes) -> Mapping[str, str]:

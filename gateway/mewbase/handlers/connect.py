@@ -55,13 +55,10 @@ def _is_served(version: str) -> bool:
 
 async def _log_in(link: Link, request: Request) -> str:
     link.mechanism, data = credentials_of(request)
-    peer = Peer(link.ports.peer_is_loopback, link.address, PROTOCOL)
+    peer = Peer(link.ports.peer_is_loopback, link.address, PROTOCOL, shown=link.peer)
     try:
         return await link.host.authentication.log_in(link.mechanism, data, peer)
     except LoginRefused as refused:
-        line = "login refused peer=%s user=%r mechanism=%r reason=%s"
-        reason = refused.reason.value
-        link.say(log.warning, line, link.peer, refused.user, link.mechanism, reason)
         if refused.reason.is_unread:
             raise LoginFailed(Code.SERVER, UNREAD) from None
         raise LoginFailed(Code.NOT_AUTHENTICATED, "Authentication failed") from None

@@ -16,6 +16,11 @@ TOKEN_LIFETIME_MS: Final = 10 * 60 * 1_000
 class Caller(Protocol):
     """A client that has made a call."""
 
+    @property
+    def name(self) -> str:
+        """Name of its user; empty where there are no users."""
+        ...
+
     def may(self, right: Right, scope: str, stream: str) -> bool:
         """Tell whether it has a right on a stream; on its scope if the stream is ''."""
         ...
@@ -30,6 +35,8 @@ None: it is not let in. Raises Busy.
 
 class Anyone:
     """Every client where there are no users: it may do everything."""
+
+    name = ""
 
     def may(self, right: Right, scope: str, stream: str) -> bool:  # noqa: ARG002
         """Allow everything."""

@@ -44,6 +44,8 @@ _LONG: Final = frozenset(
 )
 """Calls whose requests have tags, cuts or ranges of keys."""
 _ANY_RIGHT: Final = (Right.READ, Right.WRITE, Right.CONFIGURE)
+_DONE: Final = 0
+"""Status of all answers to what was done."""
 _LEASES_EVERY_S: Final = 0.5
 _LOOK_S: Final = 0.01
 
@@ -203,6 +205,9 @@ class ControllerService:
             raise CallRefused(Status.UNAVAILABLE, str(error)) from None
         finally:
             self._under_way -= 1
+        if method.call.done and answer.status == _DONE:  # type: ignore[attr-defined]  # all have one
+            name = "/".join(filter(None, subject(request)))
+            log.info("%s name=%s by=%r", method.call.done, name, caller.name)
         return answer.SerializeToString()
 
 

@@ -95,6 +95,7 @@ def _peer_of(link: Link) -> Peer:
         is_loopback=ports.peer_is_loopback,
         address=link.address,
         certificate_user=ports.certificate_user,
+        shown=ports.peer,
     )
 
 
@@ -103,7 +104,7 @@ async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     try:
         return await link.host.authentication.log_in(request.mechanism, data, peer)
     except LoginRefused as refused:
-        _say(link, refused.user, request.mechanism, refused.reason.value)
+        _tell_in_full(link, refused.user)
         raise Refusal(_CODES[refused.reason]) from None
 
 
@@ -124,10 +125,14 @@ async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
 
 
 def _say(link: Link, user: str, mechanism: str, reason: str) -> None:
-    line = "login refused peer=%s user=%r mechanism=%r reason=%s"
-    link.say(log.warning, line, link.ports.peer, user, mechanism, reason)
+    """Log the refusal of a renewal."""
+    helps = "the client has to renew its login as it was, or to open another connection"
+    link.host.authentication.refused(_peer_of(link), reason, helps, user, mechanism)
+
+
+def _tell_in_full(link: Link, user: str) -> None:
     if "\\" in user and user == link.ports.certificate_user:
-        # The line above doubles each backslash; this is the name that an administrator has to type.
+        # Lines about logins double each backslash; this is the name that an administrator types.
         link.say(log.warning, "name of the user that the certificate names user=%s", user)
 
 

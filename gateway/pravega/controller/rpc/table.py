@@ -15,10 +15,17 @@ from gateway.pravega.controller.rpc.segments import get_delegation_token, get_ur
 
 
 class Call(NamedTuple):
-    """An entry of the table; without a right, any right on the stream that it names will do."""
+    """An entry of the table.
+
+    Attributes:
+        answer: What does it.
+        right: On the stream that it names; None: any right on that will do.
+        done: What the log says of it once it is done; empty: nothing.
+    """
 
     answer: Callable[[Desk, Any], Coroutine[Pending[Any], None, Message]]
     right: Right | None
+    done: str = ""
 
 
 async def _servers(desk: Desk, _request: pb.ServerRequest) -> pb.ServerResponse:
@@ -28,19 +35,21 @@ async def _servers(desk: Desk, _request: pb.ServerRequest) -> pb.ServerResponse:
 
 CALLS: Final[Mapping[str, Call]] = MappingProxyType(
     {
-        "createScope": Call(scopes.create_scope, Right.CONFIGURE),
-        "deleteScope": Call(scopes.delete_scope, Right.CONFIGURE),
-        "deleteScopeRecursive": Call(scopes.delete_scope_recursive, Right.CONFIGURE),
+        "createScope": Call(scopes.create_scope, Right.CONFIGURE, "scope created"),
+        "deleteScope": Call(scopes.delete_scope, Right.CONFIGURE, "scope deleted"),
+        "deleteScopeRecursive": Call(
+            scopes.delete_scope_recursive, Right.CONFIGURE, "scope deleted with its streams"
+        ),
         "checkScopeExists": Call(scopes.check_scope_exists, None),
         "listScopes": Call(scopes.list_scopes, None),
         "listStreamsInScope": Call(scopes.list_streams, None),
         "listStreamsInScopeForTag": Call(scopes.list_streams_for_tag, None),
-        "createStream": Call(streams.create_stream, Right.CONFIGURE),
-        "updateStream": Call(streams.update_stream, Right.CONFIGURE),
+        "createStream": Call(streams.create_stream, Right.CONFIGURE, "stream created"),
+        "updateStream": Call(streams.update_stream, Right.CONFIGURE, "stream updated"),
         "getStreamConfiguration": Call(streams.get_stream_configuration, Right.READ),
-        "truncateStream": Call(streams.truncate_stream, Right.CONFIGURE),
-        "sealStream": Call(streams.seal_stream, Right.CONFIGURE),
-        "deleteStream": Call(streams.delete_stream, Right.CONFIGURE),
+        "truncateStream": Call(streams.truncate_stream, Right.CONFIGURE, "stream truncated"),
+        "sealStream": Call(streams.seal_stream, Right.CONFIGURE, "stream sealed"),
+        "deleteStream": Call(streams.delete_stream, Right.CONFIGURE, "stream deleted"),
         "checkStreamExists": Call(streams.check_stream_exists, None),
         "getCurrentSegments": Call(segments.get_current_segments, None),
         "getEpochSegments": Call(segments.get_epoch_segments, None),
@@ -50,7 +59,7 @@ CALLS: Final[Mapping[str, Call]] = MappingProxyType(
         "getSegmentsBetween": Call(segments.get_segments_between, None),
         "isSegmentValid": Call(segments.is_segment_valid, None),
         "isStreamCutValid": Call(segments.is_stream_cut_valid, None),
-        "scale": Call(segments.scale, Right.CONFIGURE),
+        "scale": Call(segments.scale, Right.CONFIGURE, "stream scaled"),
         "checkScale": Call(segments.check_scale, None),
         "getURI": Call(get_uri, None),
         "getControllerServerList": Call(_servers, None),

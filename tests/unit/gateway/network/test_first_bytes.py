@@ -16,7 +16,8 @@ from gateway.network.first_bytes import (
     wanted,
 )
 from gateway.pravega.early.front import EARLY_PROTOCOL
-from gateway.pravega.front import _KNOWN, PROTOCOL
+from gateway.pravega.front import _KNOWN
+from gateway.pravega.host import PROTOCOL
 from gateway.stream.link import PROTOCOL as STREAM
 from store.wire.codec import HEAD
 from store.wire.commands import Sender

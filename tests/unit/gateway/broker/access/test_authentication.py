@@ -380,3 +380,35 @@ def test_external_as_guest_comes_from_this_machine_only(authentication: Authenti
     for is_loopback, outcome in ((True, "guest"), (False, Refused.LOOPBACK_ONLY)):
         peer = with_certificate("guest", is_loopback=is_loopback)
         assert log_in(authentication, b"", peer, "EXTERNAL") == outcome
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "peer", "helps"),
+    [
+        ("ANONYMOUS", b"", NEAR, "users.anonymous"),
+        ("EXTERNAL", b"", NEAR, "tls.ca"),
+        ("SCRAM", b"", NEAR, "PLAIN or AMQPLAIN is offered"),
+        ("PLAIN", b"x", NEAR, "the client has to send what its mechanism asks for"),
+        ("PLAIN", b"\0guest\0guest", FAR, "users.guest_loopback_only"),
+        ("PLAIN", b"\0here\0secret", FAR, "loopback_only of this user"),
+        ("PLAIN", b"\0app\0wrong", NEAR, "hutch ctl change_password app"),
+        ("PLAIN", b"\0a b\0wrong", NEAR, "hutch ctl add_user 'a b'"),
+        (
+            "PLAIN",
+            b"\0\0wrong",
+            NEAR,
+            "the client has to send a user's name, or show a certificate",
+        ),
+    ],
+)
+def test_the_line_of_a_refused_login_names_what_helps(
+    authentication: Authentication,
+    caplog: pytest.LogCaptureFixture,
+    mechanism: str,
+    data: bytes,
+    peer: Peer,
+    helps: str,
+) -> None:
+    assert isinstance(outcome_of(authentication.log_in(mechanism, data, peer)), LoginRefused)
+
+    assert f" helps={helps}" in caplog.text

@@ -10,6 +10,7 @@ from gateway.broker.access.refusals import (
     NAME_BYTES_MAX,
     PERIOD_S,
     Refusals,
+    RefusedLogin,
     cut,
 )
 
@@ -91,3 +92,37 @@ def test_a_name_of_that_size_is_told_whole(name: str) -> None:
     assert cut(name) == name
     assert len(cut("a" * 256)) == 256
     assert cut("é" * 128) == "é" * 127 + "…"
+
+
+def test_a_login_is_one_line_in_a_period_for_each_address_and_port(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(address: str, protocol: str) -> None:
+        RefusedLogin(
+            address=address, protocol=protocol, user="app", reason="no", helps="a setting"
+        ).tell(rig.refusals.say)
+
+    for _ in range(1_000):
+        for address in ("10.0.0.1", "10.0.0.2"):
+            refused(address, "stream")
+            refused(address, "http")
+    assert [line.partition(" user")[0] for line in said(caplog)] == [
+        "login refused peer=10.0.0.1 protocol=stream",
+        "login refused peer=10.0.0.1 protocol=http",
+        "login refused peer=10.0.0.2 protocol=stream",
+        "login refused peer=10.0.0.2 protocol=http",
+    ]
+
+    rig.now_s += PERIOD_S
+    refused("10.0.0.1", "stream")
+    [line] = said(caplog)
+    assert line.endswith(" user='app' mechanism='' reason=no helps=a setting unsaid=3996")
+
+
+def test_the_table_of_addresses_is_bounded(rig: Rig) -> None:
+    for number in range(10_000):
+        address = f"10.0.{number // 250}.{number % 250}"
+        rig.refusals.say(log.warning, address, "refused", once="login stream")
+
+    assert len(rig.refusals._said) == LINES_MAX
+    assert len(rig.refusals._said_once) == LINES_MAX

@@ -18,6 +18,8 @@ TOKEN = minting(TOKENS, lambda: NOW_MS)
 class Only:
     """A caller with one right, to every stream."""
 
+    name = "only"
+
     def __init__(self, right: Right) -> None:
         self.right = right
 
