@@ -18,7 +18,8 @@ from gateway.settings.model import LogFormat, LogsSettings
 
 log = logging.getLogger(__name__)
 
-_KEY: Final = re.compile(r" ?(\w+)=%[-+ #0-9.]*([a-zA-Z])")
+_VALUE: Final = re.compile(r"%[-+ #0-9.]*([a-zA-Z])")
+_KEY: Final = re.compile(rf" ?(\w+)={_VALUE.pattern}")
 
 
 class InHost(str):
@@ -37,6 +38,9 @@ class InHost(str):
         return f"{super().__str__()} virtual_host={self.virtual_host}"
 
 
+_HEADERS: Final = "hpack"
+"""Logger of a library whose lines have the headers of calls, passwords among them."""
+
 VISIBLE: Final = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
     # Ends of lines and of paragraphs, what turns the direction of writing, half a character.
@@ -54,6 +58,7 @@ def configure(settings: LogsSettings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level.number)
+    logging.getLogger(_HEADERS).setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
 
 
@@ -100,18 +105,28 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _parts(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
-    """Split a record into its sentence and its fields; all sentence if it has another shape."""
-    keys = list(_KEY.finditer(str(record.msg)))
+    """Split a record into its sentence and its fields; all sentence if it has another shape.
+
+    Values before the first key belong to the sentence.
+    """
+    line = str(record.msg)
+    keys = list(_KEY.finditer(line))
     values = record.args
-    if not isinstance(values, tuple) or not keys or len(keys) != len(values):
+    if not isinstance(values, tuple) or not keys:
         return record.getMessage(), {}
+    sentence = line[: keys[0].start()]
+    own = len(_VALUE.findall(sentence))
+    if own + len(keys) != len(values):
+        return record.getMessage(), {}
+    if own:
+        sentence %= values[:own]
     fields: dict[str, object] = {}
-    for key, value in zip(keys, values, strict=True):
+    for key, value in zip(keys, values[own:], strict=True):
         if isinstance(value, InHost):
             fields |= {key[1]: value[:], "virtual_host": value.virtual_host}
         else:
             fields[key[1]] = _plain(value, key[2] == "r")
-    return str(record.msg)[: keys[0].start()], fields
+    return sentence, fields
 
 
 def _plain(value: object, as_repr: bool) -> object:  # noqa: FBT001 (it is the conversion asked for)

@@ -113,7 +113,7 @@ class Transients:
             if outcome is None or isinstance(outcome, NoSuchSegment):
                 self.forget(name)
             elif not isinstance(outcome, StoreClosed):  # the next start deletes it
-                log.error("transient segment %s is not deleted error=%s", name, outcome)
+                log.error("transient segment is not deleted segment=%s error=%s", name, outcome)
             self._under_way -= 1
             self._go_on()
 
@@ -125,7 +125,7 @@ class Transients:
         def done(outcome: StoreError | None) -> None:
             self._of_this_run.discard(name)
             if outcome is not None and not isinstance(outcome, StoreClosed):
-                log.error("transient segment %s is not forgotten error=%s", name, outcome)
+                log.error("transient segment is not forgotten segment=%s error=%s", name, outcome)
 
         self._store.remove_keys(TABLE, [TableEntry(_key(name), b"")], done=done)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 
+import grpc
 import pytest
 
+from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, Refused
+from tests.controller_client import ControllerClient, basic
 from tests.integration.administrator import hutch
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 UNIT = 1024 * 1024
 
@@ -89,3 +94,24 @@ def test_a_virtual_host_that_does_not_exist_is_told_from_one_that_may_not_be_ent
 
     server.wait_for_log("host='nowhere' reason=there is none of that name")
     server.wait_for_log("host='closed' reason=the user may not enter it")
+
+
+def test_everything_that_is_written_to_standard_error_is_json(start_server: StartServer) -> None:
+    ports = ("--store-port", "0", "--store-controller-port", "0")
+    server = start_server("--log-format", "json", "--log-level", "debug", *ports)
+    found = re.search(r" controller=127\.0\.0\.1:(\d+)", server.ready_line)
+    assert found is not None
+    with ControllerClient(int(found[1]), basic("guest", "hunter2")) as client:
+        assert client.refusal("listScopes", pb.ScopesRequest()) is grpc.StatusCode.UNAUTHENTICATED
+    with socket.create_connection(("127.0.0.1", int(found[1])), HANG_S) as client:
+        client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+        while client.recv(4_096):
+            pass
+    server.terminate()
+
+    lines = [json.loads(line) for line in server.stderr.splitlines()]
+    ready = next(line for line in lines if line["message"] == "management ready")
+    assert ready["address"] == f"127.0.0.1:{server.management.port}"
+    assert [line for line in lines if "=" in line["message"]] == []
+    assert "protocol error" in {line["message"] for line in lines}
+    assert basic("guest", "hunter2").split()[1] not in server.stderr

@@ -120,13 +120,13 @@ async def answer(
     except (AccessError, BrokerError, StoreError, DoorBlocked) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
-        log.info(
-            "administration request=%s by=%r about=%r%s",
-            row.name,
-            actor.name or "owner",
-            {each: given[each] for each in _LOGGED if each in given},
-            f" answer={result!r}" if row.tells else "",
-        )
+        line = "administration request=%s by=%r about=%r"
+        about = {each: given[each] for each in _LOGGED if each in given}
+        told: list[object] = [row.name, actor.name or "owner", about]
+        if row.tells:
+            line += " answer=%r"
+            told.append(result)
+        log.info(line, *told)
     return result
 
 

@@ -229,13 +229,12 @@ async def _start(link: Link, question: Question, given: OffsetSpec) -> None:
     is_given = given.type is not OffsetType.NONE
     spec = given if is_given else membership.spec
     log.info(
-        "consumer active stream=%s name=%r peer=%s subscription=%d offset=%s/%d given_by=%s",
+        "consumer active stream=%s name=%r peer=%s subscription=%d offset=%s given_by=%s",
         link.shown(subscription.stream),
         membership.name,
         link.ports.peer,
         subscription.subscription_id,
-        spec.type.name.lower(),
-        spec.value,
+        f"{spec.type.name.lower()}/{spec.value}",
         "answer" if is_given else "subscribe",
     )
     try:

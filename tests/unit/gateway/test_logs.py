@@ -1,5 +1,7 @@
+import ast
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 
@@ -7,6 +9,7 @@ import pytest
 
 from gateway.logs import InHost, JsonLines, TextLines, configure
 from gateway.settings.model import LogFormat, LogLevel, LogsSettings
+from tests.tidy.sources import SOURCES, name_of
 
 
 @pytest.fixture
@@ -70,6 +73,36 @@ def test_a_json_line_has_the_sentence_and_each_key_as_a_field() -> None:
     }
 
 
+def test_values_before_the_first_key_belong_to_the_sentence() -> None:
+    record = record_of("%s created name=%s by=%r", "stream", "s/t", "app")
+
+    line = json.loads(JsonLines().format(record))
+    assert (line["message"], line["name"], line["by"]) == ("stream created", "s/t", "'app'")
+
+
+def templates() -> Iterator[tuple[str, str]]:
+    """Yield each line with keys that the server's sources have, and its place."""
+    for path in SOURCES:
+        if name_of(path).startswith(("gateway", "store")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.Constant(value=str(line)) if re.search(r"\w=%[-+ #0-9.]*[a-z]", line):
+                        yield f"{name_of(path)}:{node.lineno}", line
+
+
+def test_every_key_of_every_line_is_a_field_in_json() -> None:
+    value = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
+    offenders = []
+    for place, line in templates():
+        names = re.findall(r"(\w+)=%", line)
+        first = line.index(f"{names[0]}=%")
+        behind = line[first:]
+        if len(value.findall(behind)) != len(names):
+            offenders.append(f"{place} {line}")
+
+    assert offenders == []
+
+
 def test_a_json_record_is_one_line() -> None:
     assert "\n" not in JsonLines().format(record_of("stream created stream=%s", "a\nb\u2028c"))
 
@@ -84,7 +117,7 @@ def test_a_key_cannot_stand_in_for_the_level() -> None:
     ("message", "arguments", "expected"),
     [
         ("plain", (), "plain"),
-        ("listening on %s port=%d", ("here", 1), "listening on here port=1"),
+        ("at %s/%d port=%d of %d", ("here", 1, 2, 3), "at here/1 port=2 of 3"),
         ("100%", (), "100%"),
     ],
 )
