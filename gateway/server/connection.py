@@ -178,7 +178,8 @@ class Connection(Owner):
         if position < end and not self._is_done:
             self._keep(buffer, position, end)
         if self.is_stranger:
-            self._shared.strangers_input.bound(self, self._keeper.end_a_stranger)
+            held = self.inbox.kept_bytes() + self.front.held_bytes()
+            self._shared.strangers_input.bound(self, held, self._keeper.end_a_stranger)
         if self.pause:
             self.edge.pause_reading()
         self._after_handling()

@@ -10,9 +10,6 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
-from gateway.server.front import Front
-from gateway.server.inbox import Inbox
-
 log = logging.getLogger(__name__)
 
 STRANGER_S: Final = 10.0
@@ -30,13 +27,22 @@ NOTHING: Final[Marks] = (0, 0)
 _Since: TypeAlias = tuple[tuple[int, float], tuple[int, float]]
 
 
+class Stranger(Protocol):
+    """Connection without a login, of any protocol."""
+
+    peer: str
+
+    def __hash__(self) -> int: ...
+
+    def abort(self) -> None:
+        """End the connection now."""
+        ...
+
+
 class Begun(Protocol):
     """Connection, as this module sees it."""
 
-    front: Front
-    inbox: Inbox
     is_stranger: bool
-    peer: str
 
     def __hash__(self) -> int: ...
 
@@ -46,10 +52,6 @@ class Begun(Protocol):
 
     def time_is_up(self, step: str) -> None:
         """End a client that took too long."""
-        ...
-
-    def abort(self) -> None:
-        """End the connection now."""
         ...
 
 
@@ -109,7 +111,7 @@ class StrangersInput:
         """Begin with none; `say` writes a log line that a stranger could cause without end."""
         self._say = say
         self._bytes_max = bytes_max
-        self._held: dict[Begun, int] = {}
+        self._held: dict[Stranger, int] = {}
         self._total = 0
 
     @property
@@ -117,14 +119,14 @@ class StrangersInput:
         """All bytes that are held."""
         return self._total
 
-    def bound(self, connection: Begun, make_room: Callable[[], bool]) -> None:
+    def bound(self, connection: Stranger, held: int, make_room: Callable[[], bool]) -> None:
         """Note how much a connection holds now; end it, or others, if that is too much.
 
         Args:
             connection: Has not logged in.
+            held: Bytes.
             make_room: Ends another such connection; False if there is none.
         """
-        held = connection.inbox.kept_bytes() + connection.front.held_bytes()
         if held > STRANGER_BYTES_MAX:
             line = "too much before the login peer=%s bytes=%d limit=%d"
             host = connection.peer.rpartition(":")[0]
@@ -137,6 +139,6 @@ class StrangersInput:
         while self._total > self._bytes_max and make_room():
             pass
 
-    def forget(self, connection: Begun) -> None:
+    def forget(self, connection: Stranger) -> None:
         """Note that a connection has ended, or logged in."""
         self._total -= self._held.pop(connection, 0)

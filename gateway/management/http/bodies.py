@@ -11,6 +11,7 @@ from starlette.types import Message, Receive
 
 from gateway.management.http.answers import Refused, bad_request
 from gateway.management.http.json_text import NotJson, unpack_json
+from gateway.server.unfinished import CLIENT_S
 
 SMALL_BYTES_MAX: Final = 256 * 1024
 """Largest body of a request on one object."""
@@ -23,7 +24,7 @@ WAIT_S: Final = 30.0
 """Longest time that a large body waits for others of the same user."""
 SLOW_S: Final = 10.0
 BYTES_A_SECOND: Final = 64 * 1024
-"""A body may take SLOW_S, and a second more for so many bytes that came."""
+"""A body may take SLOW_S, a second more for so many bytes that came, and CLIENT_S at most."""
 
 
 class BodyCutShort(Exception):
@@ -84,7 +85,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
     began_s = loop.time()
     body = bytearray()
     while True:
-        deadline_s = began_s + SLOW_S + len(body) / BYTES_A_SECOND
+        deadline_s = began_s + min(SLOW_S + len(body) / BYTES_A_SECOND, CLIENT_S)
         try:
             async with asyncio.timeout_at(deadline_s):
                 message: Message = await receive()

@@ -5,8 +5,7 @@ import logging
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -19,6 +18,7 @@ from gateway.management.http.protocol import (
     BoundedProtocol,
 )
 from gateway.management.http.routes import RESOURCES
+from gateway.management.http.small_reads import SmallReads
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
 from gateway.network.strangers import Strangers
@@ -68,10 +68,13 @@ class HttpServer:
         strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
         shared = backing.shared
         look = Look(PROTOCOL, shared.open_ports, shared.say)
-        protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals, look)
+
+        def protocol(**given: Any) -> SmallReads:  # noqa: ANN401  # as uvicorn calls it
+            return SmallReads(BoundedProtocol(strangers, shared, look, **given))
+
         config = uvicorn.Config(
             Application(backing, RESOURCES),
-            http=protocol,  # type: ignore[arg-type]  # makes one, as the class would
+            http=protocol,  # type: ignore[arg-type]  # makes one, as a class would
             ws="none",
             lifespan="off",
             interface="asgi3",

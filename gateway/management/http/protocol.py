@@ -1,7 +1,8 @@
 """HTTP/1.1 on one connection, as uvicorn speaks it, with limits on what a stranger can hold.
 
-uvicorn bounds the size of headers; how long they take, and how many connections there are, is
-bounded here. A connection is a stranger's until a request of it has logged in.
+uvicorn bounds the size of headers; how long they take, how much comes before a login, and how many
+connections there are, is bounded here. A connection is a stranger's until a request of it has
+logged in.
 """
 
 import asyncio
@@ -19,20 +20,23 @@ from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from gateway.broker.access.refusals import Refusals
 from gateway.management.http.bodies import LARGE_BYTES_MAX
 from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
 from gateway.network.strangers import Strangers
 from gateway.server.first_look import Look
+from gateway.server.shared import Shared
+from gateway.server.unfinished import STRANGER_BYTES_MAX, STRANGER_S
 
 log = logging.getLogger(__name__)
 
 HEADER_BYTES_MAX: Final = 16 * 1024
 """Largest request line and headers together."""
-HEADERS_S: Final = 10.0
+HEADERS_S: Final = STRANGER_S
 """Longest time from a client's first byte to the end of its headers, or without a byte."""
 IDLE_S: Final = 30
 """Longest time that a connection stays open without a request."""
+_STRANGER_HELD_BYTES: Final = STRANGER_BYTES_MAX // 2
+"""With so much of a stranger it is not read; what one read brings comes on top."""
 CONNECTIONS_MAX: Final = 128
 PROTOCOL: Final = "http"
 """Word for what is spoken here, as of a listener."""
@@ -81,15 +85,17 @@ class NotStrict(Exception):
     """This version of h11 would parse requests less strictly."""
 
 
-def make_strict(connection: h11.Connection) -> None:
-    """Let a connection take requests apart strictly.
+def make_strict(connection: h11.Connection) -> StrictLines:
+    """Let a connection take requests apart strictly; return what it keeps bytes in.
 
     Raises:
         NotStrict: There is no way in, or it leads nowhere.
     """
     if not isinstance(getattr(connection, "_receive_buffer", None), ReceiveBuffer):
         raise NotStrict(f"h11 {version('h11')} keeps what it receives elsewhere")
-    connection._receive_buffer = StrictLines()  # noqa: SLF001  # there is no other way in
+    lines = StrictLines()
+    connection._receive_buffer = lines  # noqa: SLF001  # there is no other way in
+    return lines
 
 
 def check_strictness() -> None:
@@ -118,24 +124,32 @@ class BoundedProtocol(H11Protocol):
     def __init__(
         self,
         strangers: Strangers["BoundedProtocol"],
-        refusals: Refusals,
+        shared: Shared,
         look: Look,
-        *args: Any,  # noqa: ANN401  # as uvicorn calls it
-        **kwargs: Any,  # noqa: ANN401  # the same
+        **kwargs: Any,  # noqa: ANN401  # as uvicorn calls it
     ) -> None:
         """Take what the connections of a server share, and what uvicorn gives."""
-        super().__init__(*args, **kwargs)
+        super().__init__(**kwargs)
         self._strangers = strangers
-        self._refusals = refusals
-        self.app_state = {LOGGED_IN: lambda: strangers.remove(self)}
+        self._say = shared.say
+        self._input = shared.strangers_input
+        self.peer = ""
+        self.is_stranger = True
+        self.app_state = {LOGGED_IN: self._logged_in}
         self._headers_timer: asyncio.TimerHandle | None = None
         self._look: Look | None = look
         self._first = b""
-        make_strict(self.conn)
+        self._received = make_strict(self.conn)
+
+    def _logged_in(self) -> None:
+        self.is_stranger = False
+        self._strangers.remove(self)
+        self._input.forget(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection; if there are as many as may be, another one goes for it."""
-        address = (get_remote_addr(transport) or ("",))[0]
+        address, port = get_remote_addr(transport) or ("", 0)
+        self.peer = f"{address}:{port}"
         is_full = len(self.connections) >= CONNECTIONS_MAX
         stranger = self._strangers.in_the_way(address, is_full=is_full)
         leaving = self._longest_silent() if is_full and stranger is None else stranger
@@ -143,7 +157,7 @@ class BoundedProtocol(H11Protocol):
             leaving.displace()
         elif is_full:
             line = "http connection refused, all ask something connections=%d"
-            self._refusals.say(log.warning, address, line, CONNECTIONS_MAX)
+            self._say(log.warning, address, line, CONNECTIONS_MAX)
             transport.abort()
             self.transport = transport
             self.flow = None  # type: ignore[assignment]
@@ -156,6 +170,7 @@ class BoundedProtocol(H11Protocol):
         """Forget a connection."""
         self._disarm()
         self._strangers.remove(self)
+        self._input.forget(self)
         if self.flow is not None:
             super().connection_lost(exc)
 
@@ -164,9 +179,14 @@ class BoundedProtocol(H11Protocol):
         address = self._strangers.address_of(self)
         if address:
             line = "http connection without a login gives way to another address=%s"
-            self._refusals.say(log.warning, address, line, address)
+            self._say(log.warning, address, line, address)
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection now; it hears of its end a moment later."""
         self._strangers.remove(self)
-        self.connections.discard(self)  # it hears of its end a moment later
+        self._input.forget(self)
+        self.connections.discard(self)
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -182,6 +202,24 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._disarm()
+        if self.is_stranger and not self.transport.is_closing():
+            self._bound()
+
+    def _bound(self) -> None:
+        """Read no more of a stranger that has sent much; note how much it is."""
+        is_asking = self.cycle is not None  # before the first request
+        waiting = len(self.cycle.body) if is_asking else 0
+        held = waiting + len(self._received)
+        if held >= _STRANGER_HELD_BYTES:
+            self.flow.pause_reading()  # until a login lets its body be asked for
+        self._input.bound(self, held, self._end_a_stranger)
+
+    def _end_a_stranger(self) -> bool:
+        stranger = self._strangers.first_to_go()
+        if stranger is None:
+            return False
+        stranger.displace()
+        return True
 
     def _judged(self, look: Look, data: bytes) -> bytes:
         """Return the first bytes if they may be of HTTP; empty if they are not, or too few."""
@@ -189,8 +227,7 @@ class BoundedProtocol(H11Protocol):
         found = look.foreign(self._first[:LOOK_BYTES])
         if isinstance(found, Protocol):
             self._look = None
-            host, port = get_remote_addr(self.transport) or ("", 0)
-            self.transport.write(look.tell(found, f"{host}:{port}"))
+            self.transport.write(look.tell(found, self.peer))
             self.transport.close()
         elif found is Match.NO:
             self._look = None

@@ -29,20 +29,12 @@ class Connection:
         self.steps: list[str] = []
         self.held = 0
         self.is_aborted = False
-        self.front: Any = self
-        self.inbox: Any = self
 
     def begun_marks(self) -> Marks:
         return self.marks
 
     def time_is_up(self, step: str) -> None:
         self.steps.append(step)
-
-    def kept_bytes(self) -> int:
-        return self.held - self.held // 2
-
-    def held_bytes(self) -> int:
-        return self.held // 2
 
     def abort(self) -> None:
         self.is_aborted = True
@@ -99,11 +91,11 @@ def test_one_stranger_that_holds_too_much_is_ended() -> None:
     held = StrangersInput(lambda *_: None)
     connection = Connection()
     connection.held = STRANGER_BYTES_MAX
-    held.bound(connection, lambda: False)
+    held.bound(connection, connection.held, lambda: False)
     assert not connection.is_aborted
 
     connection.held += 1
-    held.bound(connection, lambda: False)
+    held.bound(connection, connection.held, lambda: False)
     assert connection.is_aborted
 
 
@@ -118,8 +110,8 @@ def test_strangers_that_hold_too_much_together_are_ended_until_it_is_less() -> N
 
     for connection in connections:
         connection.held = 100
-        held.bound(connection, make_room)
-        held.bound(connection, make_room)
+        held.bound(connection, connection.held, make_room)
+        held.bound(connection, connection.held, make_room)
         assert held.total <= 1_000
     assert alive == connections[20:]
 
