@@ -16,12 +16,10 @@ from typing import Final, NamedTuple
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Right, User
 from gateway.broker.access.passwords import PasswordHash, UnusableHash
-from gateway.pravega.tokens import Claims, Path, path_of_resource
-from gateway.pravega.tokens import Right as WireRight
+from gateway.pravega.tokens import PRAVEGA, Claims, Path, path_of_resource
 from gateway.settings.errors import ConfigError
 
 SETTING: Final = "wire.users_file"
-_RIGHTS: Final = (WireRight.READ, WireRight.READ_UPDATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +30,8 @@ class StoreUser:
     claims: Claims
 
     def may(self, right: Right, scope: str, stream: str) -> bool:
-        """Tell whether it has a right on a stream; on its scope if the stream is ''."""
-        needed = WireRight.READ if right is Right.READ else WireRight.READ_UPDATE
-        return self.claims.right_to((scope, stream) if stream else (scope,)) >= needed
+        """Return whether it has a right on a stream; on its scope if the stream is ''."""
+        return right in self.claims.rights_to((scope, stream) if stream else (scope,))
 
 
 class _Entry(NamedTuple):
@@ -114,16 +111,15 @@ def _without_star(resource: str) -> str:
     return resource
 
 
-def _rights(text: str) -> dict[Path, WireRight]:
-    rights: dict[Path, WireRight] = {}
+def _rights(text: str) -> dict[Path, frozenset[Right]]:
+    rights: dict[Path, frozenset[Right]] = {}
     for item in filter(None, (each.strip() for each in text.split(";"))):
         resource, _, word = (each.strip() for each in item.partition(","))
         path = path_of_resource(_without_star(resource))
         if path is None:
             known = "*, prn::/scope:S, prn::/scope:S/* or prn::/scope:S/stream:T"
             raise _Fault(f"{resource!r} is no resource; it is one of {known}")
-        right = {each.name: each for each in _RIGHTS}.get(word)
-        if right is None:
-            raise _Fault(f"{word!r} is no right; it is READ or READ_UPDATE")
-        rights[path] = max(right, rights.get(path, right))
+        if word not in PRAVEGA:
+            raise _Fault(f"{word!r} is no right; it is {' or '.join(PRAVEGA)}")
+        rights[path] = rights.get(path, frozenset()) | PRAVEGA[word]
     return rights

@@ -4,12 +4,14 @@ Each request is asked about once, between its decoding and its handler, by the n
 in it. Nothing here reads a file or a clock.
 """
 
-from collections.abc import Callable, Mapping
+import enum
+from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from gateway.pravega.tokens import Claims, Path, Right, TokenExpired, TokenRefused, Tokens
+from gateway.broker.access.model import Right
+from gateway.pravega.tokens import Claims, Path, TokenExpired, TokenRefused, Tokens
 from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.error_messages import AuthTokenCheckFailed
@@ -20,52 +22,110 @@ EXPIRED: Final = 1
 OWNED: Final = -1
 """Codes of an AuthTokenCheckFailed; the last one is for what no token allows."""
 
+_GROUP: Final = "_RG"
+_TABLE: Final = "_kvtable"
+"""Clients' own states are streams that begin with the one, and tables, which end with the other."""
+
+
+class Act(enum.Enum):
+    """Something that a request does to a segment, with the rights of which any will do.
+
+    Clients keep state of their own in segments of some names, of which to write it is to own it:
+    the second rights are for those.
+    """
+
+    LOOK = (frozenset(Right), frozenset(Right))
+    """Learns how long it is, and what its attributes are."""
+    READ = (frozenset((Right.READ,)), frozenset((Right.READ, Right.WRITE)))
+    WRITE = (frozenset((Right.WRITE,)), frozenset((Right.WRITE,)))
+    CUT = (frozenset((Right.CONFIGURE,)), frozenset((Right.CONFIGURE, Right.WRITE)))
+    """Truncates or seals it."""
+    MAKE = (frozenset((Right.CONFIGURE,)), frozenset((Right.CONFIGURE,)))
+    """Makes or deletes it, or changes its policy."""
+
+    def rights(self, path: Path) -> frozenset[Right]:
+        """Return the rights on a stream, or on what is in none, of which any will do."""
+        anywhere, state = self.value
+        return state if is_state(path) else anywhere
+
+    @property
+    def only_reads(self) -> bool:
+        """True if the segment is the same afterwards."""
+        return self in (Act.LOOK, Act.READ)
+
 
 class Need(NamedTuple):
     """One row.
 
     Attributes:
-        right: The right that a command needs on each segment that it names.
-        names: The fields with the names of segments.
+        act: What a command does to each segment of the fields that follow.
+        fields: The fields with their names.
+        moved: A field with names of segments that go into the first one's; '' if there is none.
     """
 
-    right: Right
-    names: tuple[str, ...] = ("segment",)
+    act: Act
+    fields: tuple[str, ...] = ("segment",)
+    moved: str = ""
+
+    def demands(self, request: Any) -> Iterator[tuple[str, Act]]:  # noqa: ANN401  # of any row
+        """Yield segments that a request names, each with what it does to it."""
+        for field in self.fields:
+            yield getattr(request, field), self.act
+        if self.moved:
+            target: str = getattr(request, self.fields[0])
+            named: str | tuple[str, ...] = getattr(request, self.moved)
+            for source in (named,) if isinstance(named, str) else named:
+                for act in (Act.WRITE,) if _is_part(source, target) else (Act.READ, Act.MAKE):
+                    yield source, act
 
 
-_READ: Final = Need(Right.READ)
-_UPDATE: Final = Need(Right.READ_UPDATE)
+_NONE: Final = Need(Act.LOOK, ())
+_LOOK: Final = Need(Act.LOOK)
+_READ: Final = Need(Act.READ)
+_WRITE: Final = Need(Act.WRITE)
+_CUT: Final = Need(Act.CUT)
+_MAKE: Final = Need(Act.MAKE)
 
 NEEDS: Final[Mapping[type[Message], Need]] = MappingProxyType(
     {
-        m.SetupAppend: _UPDATE,
+        m.Hello: _NONE,
+        m.KeepAlive: _NONE,
+        m.Padding: _NONE,
+        # Appends, which the SetupAppend before them covers.
+        m.Event: _NONE,
+        m.PartialEvent: _NONE,
+        m.AppendBlock: _NONE,
+        m.AppendBlockEnd: _NONE,
+        m.ConditionalAppend: _NONE,
+        m.ConditionalBlockEnd: _NONE,
+        m.SetupAppend: _WRITE,
         m.ReadSegment: _READ,
-        m.GetStreamSegmentInfo: _READ,
+        m.GetStreamSegmentInfo: _LOOK,
         m.LocateOffset: _READ,
-        m.CreateSegment: _UPDATE,
-        m.CreateTransientSegment: Need(Right.READ_UPDATE, ("parent",)),
-        m.SealSegment: _UPDATE,
-        m.DeleteSegment: _UPDATE,
-        m.TruncateSegment: _UPDATE,
-        m.UpdateSegmentPolicy: _UPDATE,
-        m.MergeSegments: Need(Right.READ_UPDATE, ("target", "source")),
-        m.MergeSegmentsBatch: Need(Right.READ_UPDATE, ("target", "sources")),
-        m.GetSegmentAttribute: _READ,
-        m.UpdateSegmentAttribute: _UPDATE,
-        t.CreateTableSegment: _UPDATE,
-        t.DeleteTableSegment: _UPDATE,
-        t.GetTableSegmentInfo: _READ,
-        t.MergeTableSegments: Need(Right.READ_UPDATE, ("target", "source")),
-        t.SealTableSegment: _UPDATE,
-        t.UpdateTableEntries: _UPDATE,
-        t.RemoveTableKeys: _UPDATE,
+        m.CreateSegment: _MAKE,
+        m.CreateTransientSegment: Need(Act.WRITE, ("parent",)),
+        m.SealSegment: _CUT,
+        m.DeleteSegment: _MAKE,
+        m.TruncateSegment: _CUT,
+        m.UpdateSegmentPolicy: _MAKE,
+        m.MergeSegments: Need(Act.WRITE, ("target",), "source"),
+        m.MergeSegmentsBatch: Need(Act.WRITE, ("target",), "sources"),
+        m.GetSegmentAttribute: _LOOK,
+        m.UpdateSegmentAttribute: _WRITE,
+        t.CreateTableSegment: _MAKE,
+        t.DeleteTableSegment: _MAKE,
+        t.GetTableSegmentInfo: _LOOK,
+        t.MergeTableSegments: Need(Act.WRITE, ("target",), "source"),
+        t.SealTableSegment: _CUT,
+        t.UpdateTableEntries: _WRITE,
+        t.RemoveTableKeys: _WRITE,
         t.ReadTable: _READ,
         t.ReadTableKeys: _READ,
         t.ReadTableEntries: _READ,
         t.ReadTableEntriesDelta: _READ,
     }
 )
-"""Every command with a token in it. Appends are covered by the SetupAppend before them."""
+"""Every command of a client. One that names segments brings a token."""
 
 
 class Ownership(NamedTuple):
@@ -128,47 +188,53 @@ class Guard:
             fields: Has the request's fields as attributes.
             now_ms: Milliseconds since the epoch.
         """
-        need = NEEDS.get(kind)
-        if need is None:
+        need = NEEDS[kind]
+        if not need.fields:
             return Verdict(None, self.is_open)
         request_id: int = fields.request_id
-        segments = _segments(fields, need)
+        demands = list(need.demands(fields))
         expires_ms = None
         if self._tokens is not None:
             token: str = fields.token
             try:
                 claims = self._tokens.check(token, now_ms)
-                _check_rights(claims, need.right, segments)
+                for segment, act in demands:
+                    _check_right(claims, segment, act)
             except TokenExpired as error:
                 return Verdict(AuthTokenCheckFailed(request_id, str(error), EXPIRED))
             except TokenRefused as error:
                 return Verdict(AuthTokenCheckFailed(request_id, str(error), REFUSED))
             expires_ms = claims.expires_ms
-        if not all(self._is_free(segment, need.right) for segment in segments):
+        if not all(self._is_free(segment, act) for segment, act in demands):
             text = "the segment belongs to the server"
             return Verdict(AuthTokenCheckFailed(request_id, text, OWNED))
         return Verdict(None, is_trusted=True, expires_ms=expires_ms)
 
-    def _is_free(self, segment: str, right: Right) -> bool:
-        """Tell whether the server's ownership leaves a right on a segment to clients."""
+    def _is_free(self, segment: str, act: Act) -> bool:
+        """Return whether the server's ownership lets clients do something to a segment."""
         scope, stream = _resolved(segment)
-        if right is Right.READ:
+        if act.only_reads:
             return not self._ownership.hides(scope, stream)
         return not self._ownership.owns(scope, stream)
 
 
-def _segments(fields: Any, need: Need) -> list[str]:  # noqa: ANN401  # those of any row
-    segments: list[str] = []
-    for name in need.names:
-        value: str | tuple[str, ...] = getattr(fields, name)
-        segments.extend((value,) if isinstance(value, str) else value)
-    return segments
+def _check_right(claims: Claims, segment: str, act: Act) -> None:
+    """Raise TokenRefused unless a token lets its bearer do something to a segment."""
+    path = path_of(segment)
+    rights = act.rights(path)
+    if rights.isdisjoint(claims.rights_to(path)):
+        words = " or ".join(right.value for right in Right if right in rights)
+        raise TokenRefused(f"the token does not give {words} on this segment")
 
 
-def _check_rights(claims: Claims, right: Right, segments: list[str]) -> None:
-    """Raise TokenRefused unless the token gives a right on every segment."""
-    if any(claims.right_to(path_of(segment)) < right for segment in segments):
-        raise TokenRefused(f"the token does not give {right.name} on this segment")
+def is_state(path: Path) -> bool:
+    """Return whether clients keep a state of their own in a stream, or in a table."""
+    return len(path) > 1 and (path[1].startswith(_GROUP) or path[1].endswith(_TABLE))
+
+
+def _is_part(source: str, target: str) -> bool:
+    """Return whether a segment is a transaction's part of another one, or a transient one of it."""
+    return source.startswith((f"{target}#transaction.", f"{target}#transient."))
 
 
 def path_of(segment: str) -> Path:

@@ -2,29 +2,41 @@
 
 A token is a JWT with HS512. Beside `sub`, `aud`, `iat`, and perhaps `exp`, it has a claim for each
 resource: `prn::/scope:S/stream:T` or `prn::/scope:S`, or `*` for everything. Its value is READ or
-READ_UPDATE. The standard library has all that this one algorithm needs.
+READ_UPDATE, as Pravega has them, or some of `configure`, `write` and `read` with commas between:
+those are the rights of one of this server's users. The standard library has all that this one
+algorithm needs.
 
 Source: RFC 7515 and RFC 7519; `docs/pravega.md`.
 """
 
 import base64
-import enum
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
+
+from gateway.broker.access.model import Right
 
 SUBJECT: Final = "segmentstoreresource"
 AUDIENCE: Final = "segmentstore"
 EVERYTHING: Final = "*"
+READ: Final = "READ"
+READ_UPDATE: Final = "READ_UPDATE"
+PRAVEGA: Final[Mapping[str, frozenset[Right]]] = MappingProxyType(
+    {READ: frozenset((Right.READ,)), READ_UPDATE: frozenset(Right)}
+)
+"""Rights by Pravega's word for them."""
 
+_OWN: Final = {right.value: frozenset((right,)) for right in Right}
 _PREFIX: Final = "prn::/"
 _ALL: Final = frozenset((EVERYTHING, "prn::", "prn::*"))
 _TABLE_SUFFIX: Final = "_kvtable"
 _HEADER: Final = {"alg": "HS512"}
+_NONE: Final = frozenset[Right]()
 _MS: Final = 1_000
 _TIME_MAX_S: Final = 1 << 40
 _KEPT: Final = 256
@@ -32,14 +44,6 @@ _KEPT: Final = 256
 
 Path = tuple[str, ...]
 """Scope and stream, a scope alone, or () for everything."""
-
-
-class Right(enum.IntEnum):
-    """Right to segments; the higher one includes the lower."""
-
-    NONE = 0
-    READ = 1
-    READ_UPDATE = 2
 
 
 class TokenRefused(Exception):
@@ -60,13 +64,14 @@ class Claims:
         begins_ms: When it begins to be valid; 0: it always was.
     """
 
-    rights: Mapping[Path, Right]
+    rights: Mapping[Path, frozenset[Right]]
     expires_ms: int | None
     begins_ms: int = 0
 
-    def right_to(self, path: Path) -> Right:
-        """Return the highest right to a stream; () is for names that are in no stream."""
-        return max(self.rights.get(path[:size], Right.NONE) for size in range(len(path) + 1))
+    def rights_to(self, path: Path) -> frozenset[Right]:
+        """Return the rights to a stream; () is for names that are in no stream."""
+        given = (self.rights.get(path[:size], _NONE) for size in range(len(path) + 1))
+        return _NONE.union(*given)
 
 
 class Tokens:
@@ -78,19 +83,19 @@ class Tokens:
         self._claims = lru_cache(maxsize=_KEPT)(self._verified)
 
     def mint(
-        self, rights: Mapping[str, Right], *, now_ms: int, lifetime_ms: int | None = None
+        self, rights: Mapping[str, str], *, now_ms: int, lifetime_ms: int | None = None
     ) -> str:
         """Return a token.
 
         Args:
-            rights: Rights by resource; see `resource_of`.
+            rights: READ, READ_UPDATE or `words_of` rights, by resource; see `resource_of`.
             now_ms: Milliseconds since the epoch.
             lifetime_ms: How long it is valid; None: for ever.
         """
         claims: dict[str, object] = {"sub": SUBJECT, "aud": AUDIENCE, "iat": now_ms // _MS}
         if lifetime_ms is not None:
             claims["exp"] = (now_ms + lifetime_ms) // _MS
-        claims.update((resource, right.name) for resource, right in rights.items())
+        claims.update(rights)
         signed = f"{_packed(_HEADER)}.{_packed(claims)}"
         return f"{signed}.{_encoded(self._signature(signed.encode()))}"
 
@@ -133,15 +138,24 @@ def resource_of(scope: str, stream: str = "") -> str:
     return f"{_PREFIX}scope:{scope}" + (f"/stream:{stream}" if stream else "")
 
 
+def words_of(rights: Iterable[Right]) -> str:
+    """Return the value of a claim that gives some rights."""
+    return ",".join(sorted(right.value for right in rights))
+
+
+def _rights_of(words: str) -> frozenset[Right]:
+    return PRAVEGA.get(words) or _NONE.union(*(_OWN.get(word, _NONE) for word in words.split(",")))
+
+
 def _claims_of(fields: Mapping[str, Any]) -> Claims:
     audience = fields.get("aud", AUDIENCE)
     if audience != AUDIENCE and not (isinstance(audience, list) and AUDIENCE in audience):
         raise TokenRefused("the token is not for a segment store")
-    rights: dict[Path, Right] = {}
+    rights: dict[Path, frozenset[Right]] = {}
     for resource, value in fields.items():
         path = path_of_resource(resource)
-        if path is not None and value in Right.__members__:
-            rights[path] = max(rights.get(path, Right.NONE), Right[value])
+        if path is not None and isinstance(value, str):
+            rights[path] = rights.get(path, _NONE) | _rights_of(value)
     expires_ms = _time_ms(fields["exp"]) if "exp" in fields else None
     return Claims(rights, expires_ms, _time_ms(fields.get("nbf", 0)))
 

@@ -6,8 +6,7 @@ from typing import Any, Final, Protocol
 from gateway.broker.access.model import Right
 from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoRight
-from gateway.pravega.tokens import Right as WireRight
-from gateway.pravega.tokens import Tokens, resource_of
+from gateway.pravega.tokens import Tokens, resource_of, words_of
 
 TOKEN_LIFETIME_MS: Final = 10 * 60 * 1_000
 """Clients fetch a new token when theirs has expired."""
@@ -46,20 +45,16 @@ class Anyone:
 def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Callable[[Caller, str, str], str]:
     """Return what makes the token with which a caller reaches a stream's segments.
 
-    The protocol has no right to write alone: a caller that may write reads too. Without a right
-    the function raises NoRight.
+    It has the caller's rights to that stream. Without any the function raises NoRight.
     """
 
     def token(caller: Caller, scope: str, stream: str) -> str:
         if not stream or "/" in scope:  # the resource would be another one, or a whole scope
             raise NoRight(f"{scope}/{stream} is no stream")
-        if caller.may(Right.WRITE, scope, stream):
-            right = WireRight.READ_UPDATE
-        elif caller.may(Right.READ, scope, stream):
-            right = WireRight.READ
-        else:
-            raise NoRight(f"no right to read or write {scope}/{stream}")
-        rights = {resource_of(scope, stream): right}
-        return tokens.mint(rights, now_ms=clock_ms(), lifetime_ms=TOKEN_LIFETIME_MS)
+        rights = [right for right in Right if caller.may(right, scope, stream)]
+        if not rights:
+            raise NoRight(f"no right on {scope}/{stream}")
+        claims = {resource_of(scope, stream): words_of(rights)}
+        return tokens.mint(claims, now_ms=clock_ms(), lifetime_ms=TOKEN_LIFETIME_MS)
 
     return token

@@ -9,7 +9,7 @@ import pytest
 from compat.certificates import Certificates
 from gateway.log.names import data_segment, meta_table
 from gateway.pravega.guard import EXPIRED, OWNED, REFUSED
-from gateway.pravega.tokens import EVERYTHING, Right, Tokens
+from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens
 from gateway.stream.wire.messages import CreateStream
 from gateway.token_key import NAME, read_key
 from store.wire import early_messages as old
@@ -39,7 +39,7 @@ def token_of(server: HutchServer) -> str:
     file = server.data_dir / NAME
     if not file.exists():
         return ""
-    return Tokens(read_key(file)).mint({EVERYTHING: Right.READ_UPDATE}, now_ms=0)
+    return Tokens(read_key(file)).mint({EVERYTHING: READ_UPDATE}, now_ms=0)
 
 
 def test_what_was_acknowledged_is_there_after_kill_9(tmp_path: Path) -> None:
@@ -201,14 +201,14 @@ def test_the_early_port_is_closed_to_what_a_directory_has_of_streams(tmp_path: P
 def test_a_store_with_a_key_asks_for_its_tokens(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("a key of tokens that has enough characters")
-    token = Tokens(read_key(file)).mint({EVERYTHING: Right.READ_UPDATE}, now_ms=0)
+    token = Tokens(read_key(file)).mint({EVERYTHING: READ_UPDATE}, now_ms=0)
     with StoreProcess(tmp_path / "data", "--token-key-file", str(file)) as server:
         with WireClient(*server.store, token=token) as client:
             client.create("s")
             client.ask(m.SealSegment(1, "s", ""), AuthTokenCheckFailed)
             client.set_up("s")
             client.append(1, b"allowed")
-            expired = Tokens(read_key(file)).mint({EVERYTHING: Right.READ}, now_ms=0, lifetime_ms=1)
+            expired = Tokens(read_key(file)).mint({EVERYTHING: READ}, now_ms=0, lifetime_ms=1)
             refused = client.ask(m.SetupAppend(1, WRITER, "s", expired), AuthTokenCheckFailed)
             assert refused.error_code == EXPIRED
             assert client.is_ended()
@@ -319,9 +319,7 @@ def test_administrators_see_and_end_connections_to_the_ports_of_the_store(tmp_pa
         with WireClient(*server.store) as client, early(server) as old:
             client.hello()
             assert api.get("connections") == [], "it has shown no token"
-            token = Tokens(read_key(server.data_dir / NAME)).mint(
-                {EVERYTHING: Right.READ}, now_ms=0
-            )
+            token = Tokens(read_key(server.data_dir / NAME)).mint({EVERYTHING: READ}, now_ms=0)
             client.ask(m.GetStreamSegmentInfo(1, "s/t/0.#epoch.0", token), NoSuchSegment)
             old.ask(KeepAlive(b"here"), KeepAlive)
             found = {each["protocol"]: each for each in api.get("connections")}

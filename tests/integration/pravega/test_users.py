@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -27,6 +26,15 @@ from tests.chunks import chunk_of
 from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.integration.pravega.conftest import controller_port
+from tests.integration.pravega.users import (
+    BESIDE,
+    PASSWORD,
+    config,
+    controller,
+    of,
+    run_client,
+    users_of_streams,
+)
 from tests.integration.server import (
     HutchServer,
     StoreProcess,
@@ -37,7 +45,6 @@ from tests.integration.server import (
 from tests.pravega_client import WRITER, WireClient
 from tests.waiting import HANG_S
 
-PASSWORD = "a password"
 DENIED = grpc.StatusCode.PERMISSION_DENIED
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
 
@@ -66,41 +73,6 @@ def store(tmp_path: Path) -> Iterator[StoreProcess]:
     with StoreProcess(tmp_path / "data", *given) as server:
         yield server
         server.terminate()
-
-
-def controller(server: HutchServer, user: str, password: str = PASSWORD) -> ControllerClient:
-    return ControllerClient(controller_port(server), basic(user, password))
-
-
-def of(scope: str, stream: str) -> pb.StreamInfo:
-    return pb.StreamInfo(scope=scope, stream=stream)
-
-
-def config(scope: str, stream: str) -> pb.StreamConfig:
-    scaling = pb.ScalingPolicy(minNumSegments=1)
-    return pb.StreamConfig(streamInfo=of(scope, stream), scalingPolicy=scaling)
-
-
-def run_client(
-    uri: str, *arguments: str, user: str, password: str = PASSWORD, ca: Path | None = None
-) -> list[bytes]:
-    """Run PyPI's client; return the events that it read.
-
-    Raises:
-        subprocess.CalledProcessError: It failed.
-    """
-    environment = os.environ | {
-        "pravega_client_auth_method": "Basic",
-        "pravega_client_auth_username": user,
-        "pravega_client_auth_password": password,
-    }
-    if ca is not None:
-        environment["pravega_client_tls_cert_path"] = str(ca)
-    command = [sys.executable, "-m", "tests.integration.pravega.pypi_client", uri, *arguments]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=True
-    )
-    return [bytes.fromhex(line) for line in done.stdout.split()]
 
 
 @pytest.mark.usefixtures("pravega")
@@ -176,19 +148,6 @@ def test_a_user_does_what_its_rights_say_and_its_token_no_more(store: StoreProce
 
 # Beside streams
 
-STREAM_USER = """\
-[[users]]
-name = "{name}"
-password_hash = "{hashed}"
-[[permissions]]
-user = "{name}"
-vhost = "/"
-configure = "{change}"
-write = "{change}"
-read = "{read}"
-"""
-BESIDE = ("--store-port", "0", "--store-controller-port", "0")
-
 
 def held(server: HutchServer, stream: str) -> str:
     """Return the name under which the controller knows the chunks of a stream."""
@@ -198,11 +157,8 @@ def held(server: HutchServer, stream: str) -> str:
 
 
 def test_users_of_streams_have_their_permissions_on_scope_and_stream(tmp_path: Path) -> None:
-    hashed = PasswordHash.of(PASSWORD)
-    app = STREAM_USER.format(name="app", hashed=hashed, change="^mine/", read="^mine/|^orders$")
-    every = STREAM_USER.format(name="all", hashed=hashed, change=".*", read=".*")
-    file = tmp_path / "users.toml"
-    file.write_text(app + every)
+    mine = "^mine/"
+    file = users_of_streams(tmp_path, app=(mine, mine, "^mine/|^orders$"), all=(".*", ".*", ".*"))
     with HutchServer(tmp_path / "data", *BESIDE, "--users", str(file)) as server:
         with Client.opened(*server.endpoint, user="all", password=PASSWORD) as streams:
             for number, name in enumerate(("orders", "payments"), 1):
@@ -243,13 +199,13 @@ def test_users_of_streams_have_their_permissions_on_scope_and_stream(tmp_path: P
 
 
 def test_scopes_are_told_to_users_that_may_see_something_of_them(tmp_path: Path) -> None:
-    hashed = PasswordHash.of(PASSWORD)
-    file = tmp_path / "users.toml"
-    file.write_text(
-        STREAM_USER.format(name="app", hashed=hashed, change="^mine/", read="^mine/")
-        + STREAM_USER.format(name="maker", hashed=hashed, change="^mine/$", read="")
-        + STREAM_USER.format(name="one", hashed=hashed, change="", read="^mine/stream$")
-        + f'[[users]]\nname = "none"\npassword_hash = "{hashed}"\n'
+    mine, above = "^mine/", "^mine/$"
+    file = users_of_streams(
+        tmp_path,
+        app=(mine, mine, mine),
+        maker=(above, above, ""),
+        one=("", "", "^mine/stream$"),
+        none=("", "", ""),
     )
     found, missing = pb.StreamsInScopeResponse.SUCCESS, pb.StreamsInScopeResponse.SCOPE_NOT_FOUND
     with HutchServer(tmp_path / "data", *BESIDE, "--users", str(file)) as server:

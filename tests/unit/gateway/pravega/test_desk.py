@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.guard import EXPIRED, Guard
-from gateway.pravega.tokens import EVERYTHING, Right, Tokens
+from gateway.pravega.tokens import EVERYTHING, READ_UPDATE, Tokens
 from store.wire import messages as m
 from store.wire.error_messages import AuthTokenCheckFailed
 from tests.pravega_client import WRITER, WireClient
@@ -16,12 +16,12 @@ from tests.pravega_rig import NOTHING, WireServer, serving
 SEGMENT = "s/t/0.#epoch.0"
 SOON_MS = 3_000
 TOKENS = Tokens(b"k" * 64)
-LASTING = TOKENS.mint({EVERYTHING: Right.READ_UPDATE}, now_ms=0)
+LASTING = TOKENS.mint({EVERYTHING: READ_UPDATE}, now_ms=0)
 
 
 def token_for(lifetime_ms: int) -> str:
     now_ms = time.time_ns() // 1_000_000
-    return TOKENS.mint({EVERYTHING: Right.READ_UPDATE}, now_ms=now_ms, lifetime_ms=lifetime_ms)
+    return TOKENS.mint({EVERYTHING: READ_UPDATE}, now_ms=now_ms, lifetime_ms=lifetime_ms)
 
 
 @pytest.fixture

@@ -7,7 +7,16 @@ import json
 
 import pytest
 
-from gateway.pravega.tokens import Right, TokenExpired, TokenRefused, Tokens, resource_of
+from gateway.broker.access.model import Right
+from gateway.pravega.tokens import (
+    READ,
+    READ_UPDATE,
+    TokenExpired,
+    TokenRefused,
+    Tokens,
+    resource_of,
+    words_of,
+)
 
 KEY = b"k" * 64
 NOW_MS = 1_700_000_000_000
@@ -25,17 +34,29 @@ def signed(header: dict[str, object], claims: dict[str, object], key: bytes = KE
 
 
 def test_a_token_gives_the_rights_that_it_was_made_with() -> None:
-    rights = {resource_of("s", "t"): Right.READ, resource_of("u"): Right.READ_UPDATE}
+    rights = {resource_of("s", "t"): READ, resource_of("u"): READ_UPDATE}
     claims = TOKENS.check(TOKENS.mint(rights, now_ms=NOW_MS), NOW_MS)
-    assert claims.right_to(("s", "t")) is Right.READ
-    assert claims.right_to(("s", "other")) is Right.NONE
-    assert claims.right_to(("u", "any")) is Right.READ_UPDATE
-    assert claims.right_to(()) is Right.NONE
+    assert claims.rights_to(("s", "t")) == {Right.READ}
+    assert claims.rights_to(("s", "other")) == set()
+    assert claims.rights_to(("u", "any")) == set(Right)
+    assert claims.rights_to(()) == set()
+
+
+def test_a_token_of_a_user_gives_the_rights_that_it_names_and_no_others() -> None:
+    for rights in ((), (Right.WRITE,), (Right.CONFIGURE, Right.READ), Right):
+        token = TOKENS.mint({resource_of("s", "t"): words_of(rights)}, now_ms=NOW_MS)
+        assert TOKENS.check(token, NOW_MS).rights_to(("s", "t")) == set(rights)
+
+
+@pytest.mark.parametrize("value", ["", "ALL", "WRITE", "writer", 2, ["write"], None])
+def test_a_claim_in_other_words_gives_nothing(value: object) -> None:
+    token = signed({"alg": "HS512"}, {"*": value})
+    assert TOKENS.check(token, NOW_MS).rights_to(("s", "t")) == set()
 
 
 def test_a_token_expires() -> None:
-    token = TOKENS.mint({"*": Right.READ}, now_ms=NOW_MS, lifetime_ms=2_000)
-    assert TOKENS.check(token, NOW_MS + 1_999).right_to(("s", "t")) is Right.READ
+    token = TOKENS.mint({"*": READ}, now_ms=NOW_MS, lifetime_ms=2_000)
+    assert TOKENS.check(token, NOW_MS + 1_999).rights_to(("s", "t")) == {Right.READ}
     with pytest.raises(TokenExpired):
         TOKENS.check(token, NOW_MS + 2_000)
 
@@ -46,7 +67,7 @@ def test_a_token_expires() -> None:
         "",
         "a.b.c",
         "é",
-        Tokens(b"another").mint({"*": Right.READ}, now_ms=NOW_MS),
+        Tokens(b"another").mint({"*": READ}, now_ms=NOW_MS),
         signed({"alg": "none"}, {"*": "READ"}),
         signed({"alg": "HS256"}, {"*": "READ"}),
         signed({"alg": "HS512", "crit": ["x"]}, {"*": "READ"}),
@@ -61,7 +82,7 @@ def test_what_is_no_token_of_this_key_is_refused(token: str) -> None:
 
 
 def test_a_token_cut_anywhere_is_refused() -> None:
-    token = TOKENS.mint({"*": Right.READ_UPDATE}, now_ms=NOW_MS)
+    token = TOKENS.mint({"*": READ_UPDATE}, now_ms=NOW_MS)
     for size in range(len(token)):
         with pytest.raises(TokenRefused):
             TOKENS.check(token[:size], NOW_MS)
