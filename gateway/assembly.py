@@ -128,7 +128,8 @@ def _log_in_of(opened: Opened) -> "LogIn":
     from gateway.controller_callers import StreamUser, log_in_by  # noqa: PLC0415  # as above
 
     def caller_of(user: str) -> StreamUser:
-        return StreamUser(user, opened.access, opened.virtual_hosts)
+        standing = opened.access.standings.of(user)
+        return StreamUser(user, opened.access, opened.virtual_hosts, standing)
 
     return log_in_by(opened.authentication, caller_of)
 
@@ -261,7 +262,7 @@ class Server:
     async def _prepare(self, opened: Opened) -> None:
         """Do what can show that a setting is wrong, addresses aside. Raises ConfigError."""
         if self._store_ports is not None:
-            self._store_ports.prepare(holds_streams=True)
+            self._store_ports.prepare(holds_streams=True, standings=opened.access.standings)
         if self._mewbase_ports is not None:
             await self._mewbase_ports.prepare(opened)
         self._admin = AdminSocket(self.backend.served.directory.path, _answered_by(opened))

@@ -55,14 +55,21 @@ class StreamUser:
     Its permissions count on the name `scope/stream` in the virtual host `/`; on the scope itself,
     `scope/`. What holds a stream may be read with the right to read that stream in its own virtual
     host; it cannot be changed here.
+
+    Attributes:
+        standing: What the user was when it logged in. It has no rights once that is another one,
+            since its call may come in parts.
     """
 
     name: str
     access: Access
     virtual_hosts: VirtualHosts
+    standing: bytes | None
 
     def may(self, right: Right, scope: str, stream: str) -> bool:
-        """Tell whether it has a right on a stream; on its scope if the stream is ''."""
+        """Return whether it has a right on a stream; on its scope if the stream is ''."""
+        if self.standing != self.access.standings.of(self.name):
+            return False
         virtual_host, name = DEFAULT_VIRTUAL_HOST, f"{scope}/{stream}"
         if is_own(scope, stream or "_"):
             held = _held_by(self.virtual_hosts, scope, stream)

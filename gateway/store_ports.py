@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from gateway.awaiting import called
+from gateway.broker.access.standings import NO_USERS, Standings
 from gateway.controller_port import ControllerPort, clock_ms
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
@@ -82,6 +83,7 @@ class StorePorts:
         )
         self._ownership = _OF_A_STORE
         self._has_users = has_users
+        self._standings = NO_USERS
         self._tokens: Tokens | None = None
         file = settings.wire.token_key_file
         self._key = None if file is None else read_key(file)
@@ -90,16 +92,18 @@ class StorePorts:
         self.tls = TlsServing(settings.tls, place, loop) if over_tls else None
         self._port: Port | TlsServing = Port(place) if self.tls is None else self.tls
 
-    def prepare(self, *, holds_streams: bool) -> None:
+    def prepare(self, *, holds_streams: bool, standings: Standings) -> None:
         """Find out whose the segments are, and the key of tokens, in the data directory too.
 
         Args:
             holds_streams: Whether streams are kept in the store, served or not. Then each
                 request needs a token, and what belongs to the streams is kept from clients.
+            standings: What the tokens of users rest on.
 
         Raises:
             ConfigError: There is no key.
         """
+        self._standings = standings
         if holds_streams:
             self._ownership = _OF_A_GATEWAY
         if self._key is None and (holds_streams or self._has_users):
@@ -165,6 +169,7 @@ class StorePorts:
             say=shared.say,
             clock_ms=clock_ms,
             guard=Guard(self._ownership, self._tokens),
+            standings=self._standings,
             wire=wire,
             under_way=self._under_way,
             entered=entering(PROTOCOL),
@@ -215,7 +220,7 @@ class StorePorts:
     def _made_tokens(self) -> Tokens | None:
         """Return what checks tokens; None if none are asked for."""
         if self._key is not None:
-            return Tokens(self._key)
+            return Tokens(self._key, self._standings.of)
         widest = self._port.widest_address
         if not is_loopback(widest[0]):
             log.warning(

@@ -11,6 +11,7 @@ from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
+from gateway.broker.access.standings import NO_USERS
 from gateway.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
 from gateway.log.tracking import has_table
@@ -95,7 +96,8 @@ class StoreServer:
         """
         settings = self._settings
         holds_streams = await awaited(has_table(self._served.store, ACCESS_TABLE))
-        self._ports.prepare(holds_streams=holds_streams)
+        standings = NO_USERS if self._users is None else self._users.standings
+        self._ports.prepare(holds_streams=holds_streams, standings=standings)
         if holds_streams and settings.wire.controller_port is not None and self._users is None:
             raise _needs_users("the directory holds streams")
         if settings.early.port is not None:

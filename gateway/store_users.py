@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Right, User
 from gateway.broker.access.passwords import PasswordHash, UnusableHash
+from gateway.broker.access.standings import Standings
 from gateway.pravega.tokens import PRAVEGA, Claims, Path, path_of_resource
 from gateway.settings.errors import ConfigError
 
@@ -35,15 +36,27 @@ class StoreUser:
 
 
 class _Entry(NamedTuple):
+    """A line of the file: the text is all of it."""
+
     user: User
     caller: StoreUser
+    text: str
 
 
 class StoreUsers:
-    """The users of a file."""
+    """The users of a file.
+
+    Attributes:
+        standings: What their tokens rest on: a user is another one when its line is.
+    """
 
     def __init__(self, entries: Mapping[str, _Entry]) -> None:
         self._entries = entries
+        self.standings = Standings(self._line_of)
+
+    def _line_of(self, name: str) -> bytes | None:
+        entry = self._entries.get(name)
+        return None if entry is None else entry.text.encode()
 
     def user(self, name: str) -> User | None:
         """Return a user, None if there is none of that name."""
@@ -100,7 +113,7 @@ def _add(entries: dict[str, _Entry], line: str) -> None:
         raise _Fault(f"the hash {error}; `hutch hash-password` prints one") from None
     except Unusable as error:
         raise _Fault(str(error)) from None
-    entries[name] = _Entry(user, StoreUser(name, Claims(_rights(rights), None)))
+    entries[name] = _Entry(user, StoreUser(name, Claims(_rights(rights), None)), line)
 
 
 def _without_star(resource: str) -> str:

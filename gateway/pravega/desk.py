@@ -1,17 +1,18 @@
 """One connection as the handlers of its requests see it."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from gateway.broker.access.refusals import RefusedLogin
 from gateway.pending import Pending, run
-from gateway.pravega.guard import EXPIRED, REFUSED
+from gateway.pravega.guard import EXPIRED, REFUSED, Verdict
 from gateway.pravega.host import PROTOCOL, Host
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
+from gateway.pravega.tokens import USER_CHANGED
 from gateway.pravega.transients import OwnTransients
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
@@ -56,6 +57,8 @@ class Desk:
         self.reads = Reads(self, ports)
         self.transients = OwnTransients(host.transients)
         self._forgo: dict[bytes, Callable[[], object]] = {}
+        self._users: set[str] = set()
+        self._unwatch: Callable[[], object] | None = None
 
     @property
     def store(self) -> Operations:
@@ -106,6 +109,9 @@ class Desk:
         peer = self._ports.peer
         line = "protocol error peer=%s error=%s"
         self.host.say(log.warning, peer.rpartition(":")[0], line, peer, reason)
+        self._finish()
+
+    def _finish(self) -> None:
         self.over()
         self._ports.finish()
 
@@ -119,7 +125,7 @@ class Desk:
             return False
         verdict = self.host.guard.verdict(request, self.host.clock_ms())
         refusal, self.token_expires_ms = verdict.refusal, verdict.expires_ms
-        self.is_trusted = self.is_trusted or verdict.is_trusted
+        self._trust(verdict)
         if refusal is not None:
             self._refuse_token(refusal)
         if refusal is not None and isinstance(request, SetupAppend):
@@ -142,7 +148,7 @@ class Desk:
         if verdict.refusal is not None:
             self._refuse_token(verdict.refusal)
             raise WireError("a large request without a right token")
-        self.is_trusted = verdict.is_trusted
+        self._trust(verdict)
         return verdict.is_trusted
 
     def _refuse_token(self, refusal: AuthTokenCheckFailed) -> None:
@@ -157,6 +163,30 @@ class Desk:
                 reason=refusal.stack_trace,
                 helps="a token of the controller, see wire.controller_port and wire.token_key_file",
             ).tell(self.host.say)
+
+    def _trust(self, verdict: Verdict) -> None:
+        """Note on whose token the connection rests from now on."""
+        self.is_trusted = self.is_trusted or verdict.is_trusted
+        if verdict.user is None:
+            return
+        self._users.add(verdict.user)
+        if self._unwatch is None:
+            self._unwatch = self.host.standings.watch(self._users_changed)
+
+    def _users_changed(self, users: Collection[str]) -> None:
+        """End the connection if it rests on the token of a user that is not what it was.
+
+        Its writers and the reads that wait are told that the token has expired: a client that may
+        go on fetches another one.
+        """
+        if self.is_over or self._users.isdisjoint(users):
+            return
+        set_ups = [set_up.request_id for set_up in self.set_ups.values()]
+        for request_id in (*set_ups, *self.reads.open_requests):
+            self.reply(AuthTokenCheckFailed(request_id, USER_CHANGED, EXPIRED))
+        line = "connection ended peer=%s user=%r reason=the user was changed or deleted"
+        log.info(line, self._ports.peer, min(self._users.intersection(users)))
+        self._finish()
 
     def keep_writer(self, writer_id: bytes, session: SetUp | None) -> None:
         """Keep a writer's session in the place of its last one; None: it has none any more.
@@ -210,6 +240,8 @@ class Desk:
     def over(self) -> None:
         """Note that the connection is over; do what is to be done then."""
         self.is_over = True
+        if self._unwatch is not None:
+            self._unwatch()
         self.reads.stop()
         self.set_ups.clear()
         self.transients.over()

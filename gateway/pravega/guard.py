@@ -151,11 +151,13 @@ class Verdict(NamedTuple):
         refusal: What to reply; None if the request may be done.
         is_trusted: The client is known: by this request's token, or because none are asked for.
         expires_ms: When the token that allows it expires, in milliseconds since the epoch.
+        user: The user that the token names; None if it names none.
     """
 
     refusal: AuthTokenCheckFailed | None
     is_trusted: bool = False
     expires_ms: int | None = None
+    user: str | None = None
 
 
 class Guard:
@@ -193,7 +195,7 @@ class Guard:
             return Verdict(None, self.is_open)
         request_id: int = fields.request_id
         demands = list(need.demands(fields))
-        expires_ms = None
+        expires_ms, user = None, None
         if self._tokens is not None:
             token: str = fields.token
             try:
@@ -204,11 +206,11 @@ class Guard:
                 return Verdict(AuthTokenCheckFailed(request_id, str(error), EXPIRED))
             except TokenRefused as error:
                 return Verdict(AuthTokenCheckFailed(request_id, str(error), REFUSED))
-            expires_ms = claims.expires_ms
+            expires_ms, user = claims.expires_ms, claims.user
         if not all(self._is_free(segment, act) for segment, act in demands):
             text = "the segment belongs to the server"
             return Verdict(AuthTokenCheckFailed(request_id, text, OWNED))
-        return Verdict(None, is_trusted=True, expires_ms=expires_ms)
+        return Verdict(None, is_trusted=True, expires_ms=expires_ms, user=user)
 
     def _is_free(self, segment: str, act: Act) -> bool:
         """Return whether the server's ownership lets clients do something to a segment."""

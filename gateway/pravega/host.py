@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.broker.access.standings import NO_USERS, Standings
 from gateway.broker.locks import Locks
 from gateway.pravega.boundaries import Boundaries
 from gateway.pravega.entering import Entered, unnoted
@@ -28,6 +29,7 @@ class Host:
         say: Writes a log line that a stranger could cause without end.
         clock_ms: Milliseconds since the epoch.
         guard: Decides which requests may be done.
+        standings: What the tokens of users rest on.
         wire: The settings.
         under_way: The appends of all connections.
         entered: Notes connections for administrators.
@@ -40,6 +42,7 @@ class Host:
     say: Say
     clock_ms: Callable[[], int]
     guard: Guard
+    standings: Standings = NO_USERS
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
     entered: Entered = unnoted

@@ -125,6 +125,12 @@ class Reads(Source):
 
     # The end
 
+    @property
+    def open_requests(self) -> list[int]:
+        """The ids of the requests that are not answered, and are not being read."""
+        waiting = [request for request, _ in self._waiting.values()]
+        return [request.request_id for request in (*self._asked, *waiting)]
+
     def farewell(self) -> None:
         """Send what is ready, and answer those that wait: there are no bytes, as Pravega does."""
         while self._ready:

@@ -3,8 +3,9 @@
 A token is a JWT with HS512. Beside `sub`, `aud`, `iat`, and perhaps `exp`, it has a claim for each
 resource: `prn::/scope:S/stream:T` or `prn::/scope:S`, or `*` for everything. Its value is READ or
 READ_UPDATE, as Pravega has them, or some of `configure`, `write` and `read` with commas between:
-those are the rights of one of this server's users. The standard library has all that this one
-algorithm needs.
+those are the rights of one of this server's users. Such a token has a claim `hutch` too, with the
+user's name and a seal of its standing, and is valid while the user is what it was. The standard
+library has all that this one algorithm needs.
 
 Source: RFC 7515 and RFC 7519; `docs/pravega.md`.
 """
@@ -13,13 +14,14 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.broker.access.model import Right
+from gateway.broker.access.standings import NO_USERS
 
 SUBJECT: Final = "segmentstoreresource"
 AUDIENCE: Final = "segmentstore"
@@ -31,6 +33,8 @@ PRAVEGA: Final[Mapping[str, frozenset[Right]]] = MappingProxyType(
 )
 """Rights by Pravega's word for them."""
 
+_OF_USERS: Final = "hutch"
+_SEAL_BYTES: Final = 16
 _OWN: Final = {right.value: frozenset((right,)) for right in Right}
 _PREFIX: Final = "prn::/"
 _ALL: Final = frozenset((EVERYTHING, "prn::", "prn::*"))
@@ -41,6 +45,8 @@ _MS: Final = 1_000
 _TIME_MAX_S: Final = 1 << 40
 _KEPT: Final = 256
 """Tokens whose claims are kept: a client sends the same one with each of its requests."""
+
+USER_CHANGED: Final = "the token's user has another password or other rights by now"
 
 Path = tuple[str, ...]
 """Scope and stream, a scope alone, or () for everything."""
@@ -62,11 +68,15 @@ class Claims:
         rights: Rights by scope and stream.
         expires_ms: When it expires, in milliseconds since the epoch; None: never.
         begins_ms: When it begins to be valid; 0: it always was.
+        user: The user that it was given to; None for a token that was made elsewhere.
+        seal: That of the user's standing.
     """
 
     rights: Mapping[Path, frozenset[Right]]
     expires_ms: int | None
     begins_ms: int = 0
+    user: str | None = None
+    seal: str = ""
 
     def rights_to(self, path: Path) -> frozenset[Right]:
         """Return the rights to a stream; () is for names that are in no stream."""
@@ -77,13 +87,26 @@ class Claims:
 class Tokens:
     """Makes and checks the tokens of one key."""
 
-    def __init__(self, key: bytes) -> None:
-        """`key` has any length; 64 bytes are as strong as the algorithm."""
+    def __init__(
+        self, key: bytes, standing_of: Callable[[str], bytes | None] = NO_USERS.of
+    ) -> None:
+        """Take a key of any length; 64 bytes are as strong as the algorithm.
+
+        Args:
+            key: The key.
+            standing_of: Returns a user's standing as it is now, None if there is no such user.
+        """
         self._key = key
+        self._standing_of = standing_of
         self._claims = lru_cache(maxsize=_KEPT)(self._verified)
 
     def mint(
-        self, rights: Mapping[str, str], *, now_ms: int, lifetime_ms: int | None = None
+        self,
+        rights: Mapping[str, str],
+        *,
+        now_ms: int,
+        lifetime_ms: int | None = None,
+        user: str | None = None,
     ) -> str:
         """Return a token.
 
@@ -91,10 +114,13 @@ class Tokens:
             rights: READ, READ_UPDATE or `words_of` rights, by resource; see `resource_of`.
             now_ms: Milliseconds since the epoch.
             lifetime_ms: How long it is valid; None: for ever.
+            user: The user that it is for, and with which it goes; None: it is for none.
         """
         claims: dict[str, object] = {"sub": SUBJECT, "aud": AUDIENCE, "iat": now_ms // _MS}
         if lifetime_ms is not None:
             claims["exp"] = (now_ms + lifetime_ms) // _MS
+        if user is not None:
+            claims[_OF_USERS] = {"user": user, "seal": self._seal_of(user)}
         claims.update(rights)
         signed = f"{_packed(_HEADER)}.{_packed(claims)}"
         return f"{signed}.{_encoded(self._signature(signed.encode()))}"
@@ -113,7 +139,24 @@ class Tokens:
             raise TokenExpired("the token has expired")
         if now_ms < claims.begins_ms:
             raise TokenRefused("the token is not valid yet")
+        if claims.user is not None:
+            self._check_user(claims.user, claims.seal)
         return claims
+
+    def _check_user(self, user: str, seal: str) -> None:
+        now = self._seal_of(user)
+        if now is None:
+            raise TokenRefused("the token's user does not exist")
+        if now != seal:  # both are of this server's making
+            raise TokenExpired(USER_CHANGED)
+
+    def _seal_of(self, user: str) -> str | None:
+        """Return the seal of a user's standing as it is now, which does not tell what that is."""
+        standing = self._standing_of(user)
+        if standing is None:
+            return None
+        text = b"\0".join((b"standing", user.encode(), standing))  # no JWT, which has no NUL
+        return hmac.digest(self._key, text, hashlib.sha512)[:_SEAL_BYTES].hex()
 
     def _signature(self, signed: bytes) -> bytes:
         return hmac.digest(self._key, signed, hashlib.sha512)
@@ -157,7 +200,11 @@ def _claims_of(fields: Mapping[str, Any]) -> Claims:
         if path is not None and isinstance(value, str):
             rights[path] = rights.get(path, _NONE) | _rights_of(value)
     expires_ms = _time_ms(fields["exp"]) if "exp" in fields else None
-    return Claims(rights, expires_ms, _time_ms(fields.get("nbf", 0)))
+    begins_ms = _time_ms(fields.get("nbf", 0))
+    if _OF_USERS not in fields:
+        return Claims(rights, expires_ms, begins_ms)
+    own = fields[_OF_USERS]
+    return Claims(rights, expires_ms, begins_ms, str(own["user"]), str(own["seal"]))
 
 
 def path_of_resource(resource: str) -> Path | None:

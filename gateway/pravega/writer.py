@@ -23,7 +23,7 @@ class SetUp:
         size: Bytes of them.
         count: How many they are.
         number: The last one's number.
-        request_id: The last one's.
+        request_id: The last one's; before the first, that of the set-up.
     """
 
     __slots__ = (

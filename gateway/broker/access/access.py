@@ -3,7 +3,8 @@
 A client that is connected loses at once what was taken away as a whole: a user, a virtual host, all
 of a user's permissions in one. A pattern that is replaced counts for later requests, and
 connections hear of it: publishers and consumers that are open are judged again then or, in a
-protocol where a client can renew its secret, when it does.
+protocol where a client can renew its secret, when it does. What rests on a token that names a user
+ends with every change of its password or its permissions.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ from gateway.broker.access.model import (
     User,
     check_limits,
 )
+from gateway.broker.access.standings import Standings, described, marked
 from gateway.broker.connections import Connections
 from gateway.broker.locks import Locks
 from gateway.pending import Pending
@@ -32,6 +34,7 @@ class Access:
     Attributes:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
         has_virtual_host: Tells whether there is a virtual host; set by their owner.
+        standings: What the tokens of users rest on.
         user_left: Drops what users that are not there have in virtual hosts; set by their owner.
     """
 
@@ -43,12 +46,13 @@ class Access:
         self._limits = rows.limits
         self._lock = Locks()
         self.is_fresh = rows.is_fresh
+        self.standings = Standings(partial(described, self._users, self._permissions))
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
         self.user_left: Callable[[], Coroutine[Pending[Any], None, None]] = _nothing
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
-        users, permissions = list(users), list(permissions)
+        users, permissions = [marked(user, self._users) for user in users], list(permissions)
         await self._table.write(users=users, permissions=permissions)
         self.is_fresh = False
         self._users |= {user.name: user for user in users}
@@ -127,8 +131,10 @@ class Access:
         return known is None
 
     async def _put_user(self, user: User) -> None:
+        user = marked(user, self._users)
         await self._table.write(users=[user])
         self._users[user.name] = user
+        self.standings.look_again([user.name])
 
     async def put_many(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Create or replace users and permissions, all or none: one update of the store.
@@ -141,9 +147,9 @@ class Access:
             NoSuchUser: The user of a permission does not exist.
             NoSuchVirtualHost: The virtual host of one does not exist.
         """
-        people = {user.name: user for user in users}
         given = {(one.user, one.virtual_host): one for one in permissions}
         async with self._lock.hold(TABLE):
+            people = {user.name: marked(user, self._users) for user in users}
             for user, virtual_host in given:
                 if user not in people and user not in self._users:
                     raise NoSuchUser(user)
@@ -153,6 +159,7 @@ class Access:
             self._users |= people
             self._permissions |= given
             self._rights_changed(given)
+            self.standings.look_again(people)
 
     async def delete_user(self, name: str) -> None:
         """Delete a user with its permissions, and end its connections. Raises NoSuchUser.
@@ -171,6 +178,7 @@ class Access:
             for connection in self._connections.of(user=name):
                 connection.lose_access()
                 connection.end("its user was deleted")
+            self.standings.look_again([name])
             await self.user_left()
 
     async def put_permission(self, permission: Permission) -> None:
@@ -191,12 +199,13 @@ class Access:
             self._rights_changed([key])
 
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
-        """Let connections whose rights have changed judge what they have open."""
+        """Let connections whose rights have changed judge what they have open, and end tokens."""
         may_of = {key: lru_cache(None)(partial(self.may, *key)) for key in changed}
         for connection in self._connections:
             may = may_of.get((connection.user, connection.virtual_host_name))
             if may is not None:
                 connection.rights_changed(may)
+        self.standings.look_again(user for user, _ in changed)
 
     async def delete_permission(self, user: str, virtual_host: str) -> None:
         """Take a user everything in a virtual host; what it has open there ends.
@@ -209,6 +218,7 @@ class Access:
                 raise NoSuchPermission(user, virtual_host)
             await self._table.remove(permissions=[(user, virtual_host)])
             del self._permissions[user, virtual_host]
+            self.standings.look_again([user])
         for connection in self._connections.of(user=user, virtual_host=virtual_host):
             connection.lose_access()
 
@@ -263,6 +273,7 @@ class Access:
             for key in theirs:
                 del self._permissions[key]
             self._limits.pop(name, None)
+            self.standings.look_again(user for user, _ in theirs)
 
 
 async def _nothing() -> None:

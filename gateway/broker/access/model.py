@@ -39,6 +39,8 @@ class User:
     """Some of USER_LIMITS; below 0 is no limit."""
     loopback_only: bool = False
     """True if this user must come from the server's own machine."""
+    mark: str = field(default="", compare=False)
+    """Tells it from users of its name that were deleted; '' for one of an older version."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "user")
@@ -54,6 +56,7 @@ class User:
             "tags": self.tags,
             "limits": dict(self.limits),
             "loopback_only": self.loopback_only,
+            "mark": self.mark,
         }
         return json.dumps(fields).encode()
 
@@ -64,7 +67,12 @@ class User:
         text, algorithm = fields["password_hash"], fields["hashing_algorithm"]
         hashed = PasswordHash(Algorithm(algorithm), text) if text else None
         return cls(
-            fields["name"], hashed, tuple(fields["tags"]), fields["limits"], fields["loopback_only"]
+            fields["name"],
+            hashed,
+            tuple(fields["tags"]),
+            fields["limits"],
+            fields["loopback_only"],
+            fields.get("mark", ""),
         )
 
 

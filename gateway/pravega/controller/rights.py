@@ -55,6 +55,8 @@ def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Callable[[Caller, st
         if not rights:
             raise NoRight(f"no right on {scope}/{stream}")
         claims = {resource_of(scope, stream): words_of(rights)}
-        return tokens.mint(claims, now_ms=clock_ms(), lifetime_ms=TOKEN_LIFETIME_MS)
+        return tokens.mint(
+            claims, now_ms=clock_ms(), lifetime_ms=TOKEN_LIFETIME_MS, user=caller.name
+        )
 
     return token

@@ -35,7 +35,7 @@ def setup_append(desk: Desk, request: SetupAppend) -> None:
                 refused(created_at)
                 return
             set_up = SetUp(request.writer_id, request.segment, created_at, writer)
-            set_up.expires_ms = expires_ms
+            set_up.expires_ms, set_up.request_id = expires_ms, request.request_id
             desk.keep_writer(key, set_up)
             last = writer.event_number
             desk.reply(AppendSetup(request.request_id, request.segment, request.writer_id, last))

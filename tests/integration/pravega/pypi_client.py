@@ -4,7 +4,8 @@ The client takes its user from the environment, once in the life of a process.
 
     write SCOPE STREAM EVENT…            makes scope and stream if need be, writes events
     append SCOPE STREAM EVENT…           writes events
-    read GROUP_SCOPE SCOPE STREAM COUNT  reads by a group of readers; prints a line of hex each
+    read GROUP_SCOPE SCOPE STREAM COUNT  reads by a group of readers; prints a line of hex each as
+                                         it comes
     bytes SCOPE STREAM ACTION…           does to a stream of bytes what the actions say, in order:
                                          `write:TEXT`, `truncate:OFFSET`, `seal`, or `read:COUNT`,
                                          which prints a line of hex
@@ -37,8 +38,7 @@ def main() -> None:
         group_scope, scope, stream, count = arguments
         config = pravega_client.StreamReaderGroupConfig(START, scope, stream)
         group = manager.create_reader_group_with_config("group", group_scope, config)
-        for event in asyncio.run(read(group.create_reader("reader"), int(count))):
-            sys.stdout.write(f"{event.hex()}\n")
+        asyncio.run(read(group.create_reader("reader"), int(count)))
     sys.stdout.flush()
     os._exit(0)  # the client's threads go on, and crash now and then when Python takes itself down
 
@@ -73,15 +73,17 @@ def handle_bytes(manager: Manager, scope: str, name: str, *actions: str) -> None
             sys.stdout.write(f"{data[:size].hex()}\n")
 
 
-async def read(reader: Reader, count: int) -> list[bytes]:
-    found: list[bytes] = []
-    while len(found) < count:
+async def read(reader: Reader, count: int) -> None:
+    found = 0
+    while found < count:
         part = await reader.get_segment_slice_async()
         if part is not None:
-            found.extend(bytes(event.data()) for event in part)
+            for event in part:
+                found += 1
+                sys.stdout.write(f"{bytes(event.data()).hex()}\n")
+                sys.stdout.flush()
             reader.release_segment(part)
     reader.reader_offline()
-    return found
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tests.integration.server import HutchServer
 from tests.waiting import HANG_S
 
 PASSWORD = "a password"
+PYPI_CLIENT = (sys.executable, "-m", "tests.integration.pravega.pypi_client")
 BESIDE = ("--store-port", "0", "--store-controller-port", "0")
 
 _USER = """\
@@ -54,6 +55,15 @@ def config(scope: str, stream: str) -> pb.StreamConfig:
     return pb.StreamConfig(streamInfo=of(scope, stream), scalingPolicy=scaling)
 
 
+def environment_of(user: str, password: str = PASSWORD) -> dict[str, str]:
+    """Return an environment in which PyPI's client logs in as a user."""
+    return os.environ | {
+        "pravega_client_auth_method": "Basic",
+        "pravega_client_auth_username": user,
+        "pravega_client_auth_password": password,
+    }
+
+
 def run_client(
     uri: str, *arguments: str, user: str, password: str = PASSWORD, ca: Path | None = None
 ) -> list[bytes]:
@@ -62,15 +72,15 @@ def run_client(
     Raises:
         subprocess.CalledProcessError: It failed.
     """
-    environment = os.environ | {
-        "pravega_client_auth_method": "Basic",
-        "pravega_client_auth_username": user,
-        "pravega_client_auth_password": password,
-    }
+    environment = environment_of(user, password)
     if ca is not None:
         environment["pravega_client_tls_cert_path"] = str(ca)
-    command = [sys.executable, "-m", "tests.integration.pravega.pypi_client", uri, *arguments]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=True
+        [*PYPI_CLIENT, uri, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=True,
     )
     return [bytes.fromhex(line) for line in done.stdout.split()]

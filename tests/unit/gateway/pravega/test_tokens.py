@@ -81,6 +81,35 @@ def test_what_is_no_token_of_this_key_is_refused(token: str) -> None:
         TOKENS.check(token, NOW_MS)
 
 
+def test_a_token_of_a_user_is_valid_while_the_user_is_what_it_was() -> None:
+    standings: dict[str, bytes] = {"app": b"one", "other": b"one"}
+    tokens = Tokens(KEY, standings.get)
+    token = tokens.mint({"*": READ}, now_ms=NOW_MS, user="app")
+    assert tokens.check(token, NOW_MS).user == "app"
+    standings["other"] = b"two"
+    assert tokens.check(token, NOW_MS).rights_to(("s", "t")) == {Right.READ}
+
+    standings["app"] = b"two"
+    with pytest.raises(TokenExpired, match="another password or other rights"):
+        tokens.check(token, NOW_MS)
+    del standings["app"]
+    with pytest.raises(TokenRefused, match="does not exist"):
+        tokens.check(token, NOW_MS)
+    assert Tokens(KEY).check(Tokens(KEY).mint({}, now_ms=0), NOW_MS).user is None
+
+
+def test_no_standing_can_be_learned_from_a_token() -> None:
+    token = Tokens(KEY, lambda _user: b"standing").mint({}, now_ms=NOW_MS, user="app")
+    other = Tokens(b"o" * 64, lambda _user: b"standing").mint({}, now_ms=NOW_MS, user="app")
+    assert token.split(".")[1] != other.split(".")[1]
+
+
+@pytest.mark.parametrize("own", [None, 1, "app", [], {}, {"user": "app"}, {"seal": ""}])
+def test_a_claim_of_a_user_that_is_not_whole_is_refused(own: object) -> None:
+    with pytest.raises(TokenRefused, match="no JWT"):
+        TOKENS.check(signed({"alg": "HS512"}, {"*": "READ", "hutch": own}), NOW_MS)
+
+
 def test_a_token_cut_anywhere_is_refused() -> None:
     token = TOKENS.mint({"*": READ_UPDATE}, now_ms=NOW_MS)
     for size in range(len(token)):

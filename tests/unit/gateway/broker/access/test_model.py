@@ -8,9 +8,12 @@ from gateway.broker.access.passwords import Algorithm, PasswordHash
 @pytest.mark.parametrize("algorithm", [*Algorithm, None])
 def test_a_user_is_read_as_it_was_written(algorithm: Algorithm | None) -> None:
     hashed = None if algorithm is None else PasswordHash.of("pä", algorithm)
-    user = User("ünï", hashed, ("a", "b"), {"max-connections": 1}, loopback_only=True)
+    user = User("ünï", hashed, ("a", "b"), {"max-connections": 1}, loopback_only=True, mark="1f")
 
-    assert User.unpack(user.pack()) == user
+    read = User.unpack(user.pack())
+
+    assert read == user
+    assert read.mark == "1f"
 
 
 def test_a_permission_is_read_as_it_was_written() -> None:

@@ -10,14 +10,14 @@ from gateway.pravega.controller.rights import TOKEN_LIFETIME_MS, Anyone, minting
 from gateway.pravega.tokens import TokenExpired, Tokens
 
 NOW_MS = 1_000_000
-TOKENS = Tokens(b"k" * 64)
+TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")
 TOKEN = minting(TOKENS, lambda: NOW_MS)
 
 
 class Only:
     """A caller with some rights, to every stream."""
 
-    name = "only"
+    name = "app"
 
     def __init__(self, *rights: Right) -> None:
         self.rights = rights
@@ -38,6 +38,7 @@ def test_a_token_gives_its_caller_s_rights_to_one_stream_for_a_while(
     claims = TOKENS.check(token, NOW_MS)
     assert claims.rights_to(("scope", "stream")) == set(rights)
     assert claims.rights_to(("scope", "other")) == set()
+    assert claims.user == "app"
     with pytest.raises(TokenExpired):
         TOKENS.check(token, NOW_MS + TOKEN_LIFETIME_MS)
 
