@@ -13,9 +13,11 @@ _BETWEEN_CLOCKS: Final = 8
 class Slice:
     """Counts things and time since the others had a turn."""
 
-    __slots__ = ("_began_s", "_count")
+    __slots__ = ("_began_s", "_count", "_every")
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = _BETWEEN_CLOCKS) -> None:
+        """Begin; the clock is looked at after so many things, since each may take long."""
+        self._every = every
         self.begin()
 
     def begin(self) -> None:
@@ -24,8 +26,8 @@ class Slice:
         self._began_s = time.perf_counter()
 
     def is_over(self) -> bool:
-        """Count one more thing; tell whether it is the others' turn now."""
+        """Count one more thing; return whether it is the others' turn now."""
         self._count += 1
-        if self._count % _BETWEEN_CLOCKS:
+        if self._count % self._every:
             return False
         return self._count >= THINGS_A_TURN or time.perf_counter() - self._began_s > _TURN_S

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gateway.mewbase.wire.kernel.documents import elements
+from gateway.mewbase.wire.kernel import documents
 from gateway.mewbase.wire.reading import Element
 from gateway.mewbase.wire.writing import document, element
 
@@ -17,6 +17,8 @@ _FORMS: Final = {
     INT32: struct.Struct("<i"),
     INT64: struct.Struct("<q"),
 }
+FIELDS_MAX: Final = 10_000
+"""The most fields of a document that is made of others, not counting those of documents in it."""
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
@@ -32,24 +34,30 @@ def elements_of(source: bytes, start: int, end: int) -> Mapping[bytes, Element]:
 
     Each is its type, and where its value begins and ends.
     """
-    return elements(source, start, end) or {}
+    return documents.elements(source, start, end, end - start) or {}
+
+
+def value_in(source: bytes, key: bytes) -> Element | None:
+    """Return the value of a key in a document, or what its path leads to; None if there is none."""
+    names = frozenset((key, key.partition(b".")[0]))
+    return value_at(source, documents.chosen(source, 0, len(source), names), key)
 
 
 def value_at(source: bytes, found: Mapping[bytes, Element], key: bytes) -> Element | None:
-    """Return the value of a key, or what its path leads to; None if there is none.
+    """Return the value of a key among elements; None if there is none.
 
     A key with dots is the key of that name; if there is none, it is a path.
     """
     direct = found.get(key)
     if direct is not None or b"." not in key:
         return direct
-    *path, last = key.split(b".")
+    first, *path = key.split(b".")
+    value = found.get(first)
     for part in path:
-        code, start, end = found.get(part, (NULL, 0, 0))
-        if code != DOCUMENT:
+        if value is None or value[0] != DOCUMENT:
             return None
-        found = elements_of(source, start, end)
-    return found.get(last)
+        value = documents.chosen(source, value[1], value[2], frozenset((part,))).get(part)
+    return value
 
 
 def number_of(source: bytes, value: Element) -> float | None:
@@ -70,17 +78,24 @@ def text_of(source: bytes, value: Element) -> str | None:
     return str(number_of(source, value)) if code in {INT32, INT64} else None
 
 
-def merged(older: bytes, newer: bytes) -> bytes:
-    """Return a document with the elements of both; of two with one name the newer one."""
-    values = {
-        name: element(code, name, source[start:end])
-        for source in (older, newer)
-        for name, (code, start, end) in elements_of(source, 0, len(source)).items()
-    }
-    return document(*values.values())
+def merged(older: bytes, newer: bytes, fields_max: int = FIELDS_MAX) -> bytes:
+    """Return a document with the elements of both; of two with one name the newer one.
+
+    Raises NoDocument: It would have more fields than `fields_max`.
+    """
+    new = documents.merged(older, newer, fields_max)
+    if new is None:
+        raise NoDocument(f"the document would have more than {fields_max} fields")
+    return new
 
 
-def added(source: bytes, path: Sequence[bytes], amount_in: bytes, amount: Element) -> bytes:
+def added(
+    source: bytes,
+    path: Sequence[bytes],
+    amount_in: bytes,
+    amount: Element,
+    fields_max: int = FIELDS_MAX,
+) -> bytes:
     """Return a document with an amount added to the number at a path, which begins as 0.
 
     Two whole numbers give an int32, or an int64 if one of them is, or if the sum needs it; with a
@@ -91,23 +106,24 @@ def added(source: bytes, path: Sequence[bytes], amount_in: bytes, amount: Elemen
         path: The names on the way; documents that are missing are made.
         amount_in: The document that has the amount.
         amount: The amount in it.
+        fields_max: The most fields of the result.
 
     Raises:
-        NoDocument: Something else is in the way, or the sum is beyond an int64.
+        NoDocument: Something else is in the way, the sum is beyond an int64, or the result would
+            have too many fields.
     """
-    found = elements_of(source, 0, len(source))
     name, *rest = path
+    found = documents.chosen(source, 0, len(source), frozenset((name,)))
     code, start, end = found.get(name, (NULL, 0, 0))
     if rest:
         if code not in {DOCUMENT, NULL}:
             raise NoDocument(f"{_shown(name)} of the document is no document")
         inner = EMPTY if code == NULL else source[start:end]
-        new = element(DOCUMENT, name, added(inner, rest, amount_in, amount))
+        new = element(DOCUMENT, name, added(inner, rest, amount_in, amount, len(inner)))
     else:
         here = _number(source, (code, start, end), name) if code != NULL else (INT32, 0)
         new = element(*_sum(here, _number(amount_in, amount, b"the quantity"), name))
-    values = {key: element(c, key, source[s:e]) for key, (c, s, e) in found.items()}
-    return document(*(values | {name: new}).values())
+    return merged(source, document(new), fields_max)
 
 
 def _number(source: bytes, value: Element, name: bytes) -> tuple[int, float]:

@@ -44,6 +44,11 @@ class Batch:
         self.next_position = 0
         self.passed_over: list[tuple[int, str]] = []
 
+    @property
+    def is_full(self) -> bool:
+        """True if it takes no more events: so many bytes change."""
+        return self.changed_bytes > _BATCH_BYTES
+
     def pass_over(self, position: int, error: NoDocument) -> None:
         """Note an event that makes no document."""
         self.passed_over.append((position, str(error)))
@@ -99,23 +104,31 @@ class Folder:
 
         Nothing is stored by that.
         """
-        batch, time_slice = Batch(), Slice()
+        batch, time_slice = Batch(), Slice(every=1)
         for begin in range(0, len(records), _STEP_EVENTS):
-            some = records[begin : begin + _STEP_EVENTS]
-            step = [self._named(record) for record in some]
+            step: list[_Named] = []
+            for record in records[begin : begin + _STEP_EVENTS]:
+                step.append(self._named(record))
+                await self._let_others_go(time_slice)
             if self._reads:
                 names = {name.encode() for _, _, name in step if isinstance(name, str)}
                 await self._read(binder, names, batch)
             if self._is_slow:
                 await self._in_thread(lambda step=step: self._fold_step(step, batch))  # type: ignore[misc]
             else:
-                self._fold_step(step, batch)
+                for named in step:
+                    if not batch.is_full:
+                        self._fold_one(named, batch)
+                        await self._let_others_go(time_slice)
             if batch.size_bytes > _BATCH_BYTES:
                 break
-            if time_slice.is_over():
-                await self._wait(0)
-                time_slice.begin()
         return batch
+
+    async def _let_others_go(self, time_slice: Slice) -> None:
+        """Wait for a turn of the event loop if it is time to."""
+        if time_slice.is_over():
+            await self._wait(0)
+            time_slice.begin()
 
     def _named(self, record: Record) -> _Named:
         position, _, content = record
@@ -133,17 +146,17 @@ class Folder:
             batch.size_bytes += len(kept.content or b"")
 
     def _fold_step(self, step: list[_Named], batch: Batch) -> None:
-        """Take the events of a step, up to one with which the documents are large."""
-        for position, event, name in step:
-            if isinstance(name, NoDocument):
-                batch.pass_over(position, name)
-            else:
-                self._fold_one(position, event, name, batch)
-            batch.next_position = position + 1
-            if batch.changed_bytes > _BATCH_BYTES:
-                break
+        """Take the events of a step, up to one with which the batch is full."""
+        for named in step:
+            if not batch.is_full:
+                self._fold_one(named, batch)
 
-    def _fold_one(self, position: int, event: bytes, name: str, batch: Batch) -> None:
+    def _fold_one(self, named: _Named, batch: Batch) -> None:
+        position, event, name = named
+        batch.next_position = position + 1
+        if isinstance(name, NoDocument):
+            batch.pass_over(position, name)
+            return
         raw = name.encode()
         try:
             batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))

@@ -17,10 +17,9 @@ from gateway.mewbase.documents import (
     EMPTY,
     NoDocument,
     added,
-    elements_of,
     merged,
     text_of,
-    value_at,
+    value_in,
 )
 from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.mewbase.wire.reading import Element
@@ -121,7 +120,7 @@ def checked(name: str, new: bytes) -> bytes:
 
 
 def _value_at(event: bytes, path: str) -> Element | None:
-    return value_at(event, elements_of(event, 0, len(event)), path.encode())
+    return value_in(event, path.encode())
 
 
 def _text_at(event: bytes, path: str) -> str | None:

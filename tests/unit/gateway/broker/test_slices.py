@@ -25,3 +25,12 @@ def test_what_takes_long_is_over_after_a_few() -> None:
         time.sleep(0.001)
         count += 1
     assert count <= 16
+
+
+def test_the_clock_is_looked_at_as_often_as_is_asked_for() -> None:
+    time_slice = Slice(every=1)
+    time.sleep(0.006)
+    assert time_slice.is_over()
+    time_slice = Slice(every=3)
+    time.sleep(0.006)
+    assert [time_slice.is_over() for _ in range(3)] == [False, False, True]

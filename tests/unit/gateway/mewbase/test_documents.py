@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from gateway.mewbase.documents import (
     EMPTY,
+    FIELDS_MAX,
     NoDocument,
     added,
     elements_of,
     merged,
     text_of,
     value_at,
+    value_in,
 )
 
 OPTIONS: CodecOptions[dict[str, Any]] = CodecOptions(
@@ -132,6 +134,29 @@ def test_what_cannot_be_added_makes_no_document(
         add(source, "a.n", amount)
 
 
+def many(count: int) -> dict[str, int]:
+    return {f"{number:05}": number for number in range(count)}
+
+
+def test_a_document_made_of_others_has_a_largest_number_of_fields() -> None:
+    almost = many(FIELDS_MAX - 1)
+    for change in ({"00000": "x"}, {"new": 1}):
+        assert decoded(merged(bson.encode(almost), bson.encode(change))) == almost | change
+    assert len(add(almost, "new", 1)) == FIELDS_MAX
+    full, too_many = many(FIELDS_MAX), many(FIELDS_MAX + 1)
+    assert decoded(merged(bson.encode(full), bson.encode({"00007": 1}))) == full | {"00007": 1}
+    assert decoded(merged(EMPTY, bson.encode(full))) == full
+    for older, newer in ((full, {"new": 1}), (too_many, {"00007": 1}), ({}, too_many)):
+        with pytest.raises(NoDocument, match="more than 10000 fields"):
+            merged(bson.encode(older), bson.encode(newer))
+    with pytest.raises(NoDocument, match="more than 10000 fields"):
+        add(full, "new.x", 1)
+
+
+def test_documents_within_a_document_may_have_more_fields() -> None:
+    assert len(add({"of": many(FIELDS_MAX)}, "of.new", 1)["of"]) == FIELDS_MAX + 1
+
+
 def test_no_number_is_no_trouble() -> None:
     assert math.isnan(add({"n": math.nan}, "n", 1)["n"])
     assert add({"n": math.inf}, "n", 1)["n"] == math.inf
@@ -146,6 +171,10 @@ def test_texts_and_whole_numbers_name_documents() -> None:
     assert value is not None
     assert text_of(content, value) == "c"
     assert value_at(content, found, b"a.b.c") is value_at(content, found, b"x") is None
+    assert value_in(content, b"a.b") == value
+    assert (
+        value_in(content, b"a.b.c") is value_in(content, b"x") is value_in(content, b"x.y") is None
+    )
 
 
 def test_nothing_is_lost_that_python_does_not_know() -> None:
@@ -153,3 +182,10 @@ def test_nothing_is_lost_that_python_does_not_know() -> None:
     odd = b"\x10n\0\x01\0\0\0\x10m\0\x02\0\0\0"
     content = (len(odd) + 5).to_bytes(4, "little") + odd + b"\0"
     assert merged(EMPTY, content) == content
+
+
+def test_of_two_elements_of_one_name_none_outlives_a_change() -> None:
+    odd = b"\x10n\0\x01\0\0\0\x10m\0\x02\0\0\0\x10n\0\x03\0\0\0"
+    content = (len(odd) + 5).to_bytes(4, "little") + odd + b"\0"
+    assert merged(content, bson.encode({"n": 4})) == bson.encode({"n": 4, "m": 2})
+    assert decoded(merged(EMPTY, content)) == {"n": 3, "m": 2}

@@ -130,12 +130,39 @@ def test_a_document_is_at_most_100_deep() -> None:
 @given(dictionaries)
 def test_the_elements_of_a_document_are_found(some: dict[str, object]) -> None:
     data = b"before" + bson.encode(some) + b"behind"
-    found = documents.elements(data, 6, len(data) - 6)
+    found = documents.elements(data, 6, len(data) - 6, len(data))
     assert found is not None
     assert {name.decode() for name in found} == set(some)
     for code, start, end in found.values():
         assert 6 < start <= end < len(data) - 6
         assert code != 3 or documents.is_document(data, start, end)
+
+
+@given(dictionaries, st.frozensets(names, max_size=3))
+def test_the_chosen_elements_are_those_of_their_names(
+    some: dict[str, object], wanted: frozenset[str]
+) -> None:
+    data = b"before" + bson.encode(some) + b"behind"
+    every = documents.elements(data, 6, len(data) - 6, len(data)) or {}
+    raw = frozenset(name.encode() for name in {*wanted, *list(some)[:2]})
+    expected = {name: every[name] for name in every if name in raw}
+    assert documents.chosen(data, 6, len(data) - 6, raw) == expected
+
+
+def test_elements_are_counted_and_those_of_a_document_in_it_are_not() -> None:
+    data = bson.encode({"a": 1, "b": {"c": 1, "d": 1}})
+    assert documents.elements(data, 0, len(data), 1) is None
+    assert documents.elements(data, 0, len(data), 2)
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_any_bytes_are_looked_at_within_their_bounds(one: bytes, other: bytes) -> None:
+    """As a sanitizer watches it."""
+    data = document(one)
+    documents.elements(data, 0, len(data), 9)
+    documents.chosen(data, 0, len(data), frozenset((b"a", b"")))
+    documents.merged(data, document(other), 9)
+    documents.merged(document(other), bson.encode({"a": 1}), 9)
 
 
 def test_the_parts_of_a_frame_are_found_in_any_order() -> None:
@@ -160,7 +187,6 @@ def test_a_frame_has_at_most_1000_fields(count: int, *, is_frame: bool) -> None:
     assert (documents.frame(inner, 0, len(inner)) is not None) is is_frame
     outer = bson.encode({"type": "PING", "frame": {}} | dict.fromkeys(list(many)[2:]))
     assert (documents.frame(outer, 0, len(outer)) is not None) is is_frame
-    assert len(documents.elements(bson.encode(many), 0, len(bson.encode(many))) or ()) == count
 
 
 def test_what_is_broken_anywhere_is_no_frame() -> None:
@@ -173,4 +199,4 @@ def test_what_is_broken_anywhere_is_no_frame() -> None:
     ):
         assert documents.frame(document(content), 0, len(document(content))) is None
     assert documents.frame(b"\5\0\0\0\1", 0, 5) is None
-    assert documents.elements(b"\6\0\0\0\0", 0, 5) is None
+    assert documents.elements(b"\6\0\0\0\0", 0, 5, 9) is None
