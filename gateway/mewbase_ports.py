@@ -10,6 +10,7 @@ from gateway.backend import Backend, Opened
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamExists
 from gateway.broker.naming import check_given_name, is_text
 from gateway.broker.virtual_host import VirtualHost
+from gateway.log.records.openings import Room
 from gateway.mewbase.binders.binders import Binders, open_binders
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.projections_file import (
@@ -19,6 +20,7 @@ from gateway.mewbase.binders.projections_file import (
 )
 from gateway.mewbase.front import MewbaseKind
 from gateway.mewbase.host import PROTOCOL, Host
+from gateway.mewbase.sources import Reading
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, Port, take_all
 from gateway.pending import Pending
@@ -28,6 +30,7 @@ from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.threads import Threads
+from gateway.server.tls_greeting import lower_priority
 from gateway.server.tls_serving import TlsServing
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.mewbase import MewbaseSettings
@@ -112,7 +115,15 @@ class MewbasePorts:
             except BrokerError as error:
                 raise _cannot_be_made(name, "channel", error) from error
 
-    async def _open_binders(self, backend: Backend, virtual_host: VirtualHost) -> Binders:
+    def _reading(self) -> Reading:
+        """Return the state that the readers of events share."""
+        threads = Threads(self._loop, 1, name="sub-batches", begin=lower_priority)
+        room = Room(self._settings.mewbase.sub_batches_bytes_max, threads.run)
+        return Reading(self._wait, room)
+
+    async def _open_binders(
+        self, backend: Backend, virtual_host: VirtualHost, reading: Reading
+    ) -> Binders:
         """Open the binders, and let their projections run. Raises StoreError."""
         opening = open_binders(
             backend.served.store,
@@ -120,7 +131,7 @@ class MewbasePorts:
             self._settings.mewbase,
             self._projections,
             self._functions,
-            wait=self._wait,
+            reading=reading,
             thread_of=lambda name: Threads(self._loop, 1, name=f"projection-{name}").run,
         )
         binders = await awaited(opening)
@@ -154,7 +165,8 @@ class MewbasePorts:
             StoreError: A binder cannot be opened.
         """
         mewbase, clients = self._settings.mewbase, backend.clients
-        binders = await self._open_binders(backend, self._virtual_host(opened))
+        reading = self._reading()
+        binders = await self._open_binders(backend, self._virtual_host(opened), reading)
         host = Host(
             access=opened.access,
             authentication=opened.authentication,
@@ -163,6 +175,7 @@ class MewbasePorts:
             service=backend.service,
             has_room=lambda: clients.count_of_protocol(PROTOCOL) < mewbase.connections_max,
             binders=binders,
+            reading=reading,
             settings=mewbase,
         )
         kind = MewbaseKind(host, _limits_of(mewbase))

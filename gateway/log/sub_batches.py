@@ -5,14 +5,17 @@ may have one that cannot be opened. That is no damage: its publisher sent it so.
 """
 
 import zlib
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sized
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from .entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+Room = TypeVar("Room", bound=Sized)
+"""The memory that a codec decompresses into."""
 Decompress = Callable[[bytes, int], bytes]
 """Returns the bytes of a body before compression: as many as the second argument says.
 
@@ -43,15 +46,15 @@ class BadSubBatch(ValueError):
 def uncompressed(
     source: "Buffer",
     head: SubBatch,
-    codecs: Mapping[int, Decompress],
+    codecs: Mapping[int, Callable[[bytes, int], Room]],
     bytes_max: int = UNCOMPRESSED_BYTES_MAX,
-) -> bytes:
+) -> Room | bytes:
     """Return the records of a sub-batch, behind one another; `require_records` is for the rest.
 
     Args:
         source: Holds its body. One that is not compressed has the size that it has.
         head: Its head.
-        codecs: A function for each codec but none.
+        codecs: A function for each codec but none: a Decompress, or one that returns other memory.
         bytes_max: The largest size before compression that its head may say.
 
     Raises:
@@ -70,10 +73,9 @@ def uncompressed(
         raise BadSubBatch(head, f"says that it has {size} bytes, more than {bytes_max}")
     if not size:
         return b""
-    try:
+    raw: Room | bytes = b""
+    with suppress(*FAULTS):
         raw = codecs[codec](body, size)
-    except FAULTS:
-        raw = b""
     if len(raw) != size:
         name = Codec(codec).name.lower()
         raise BadSubBatch(head, f"is not {size} bytes compressed by {name}")

@@ -38,20 +38,15 @@ def elements_of(source: bytes, start: int, end: int) -> Mapping[bytes, Element]:
 
 
 def value_in(source: bytes, key: bytes) -> Element | None:
-    """Return the value of a key in a document, or what its path leads to; None if there is none."""
-    names = frozenset((key, key.partition(b".")[0]))
-    return value_at(source, documents.chosen(source, 0, len(source), names), key)
-
-
-def value_at(source: bytes, found: Mapping[bytes, Element], key: bytes) -> Element | None:
-    """Return the value of a key among elements; None if there is none.
+    """Return the value of a key in a document; None if there is none.
 
     A key with dots is the key of that name; if there is none, it is a path.
     """
-    direct = found.get(key)
-    if direct is not None or b"." not in key:
-        return direct
     first, *path = key.split(b".")
+    found = documents.chosen(source, 0, len(source), frozenset((key, first)))
+    value = found.get(key)
+    if value is not None or not path:
+        return value
     value = found.get(first)
     for part in path:
         if value is None or value[0] != DOCUMENT:

@@ -6,6 +6,7 @@ from typing import Final
 from gateway.broker import visit
 from gateway.mewbase.binders.binders import Binders
 from gateway.mewbase.durable import Durables
+from gateway.mewbase.sources import Reading
 from gateway.mewbase.transactions import Held
 from gateway.settings.mewbase import MewbaseSettings
 
@@ -19,12 +20,14 @@ class Host(visit.Host):
 
     Attributes:
         binders: Documents that projections make of events.
+        reading: State that the readers of events share.
         settings: The settings of the protocol.
         durables: Durable subscriptions that connections have.
         held: Events of transactions that are open.
     """
 
     binders: Binders
+    reading: Reading
     settings: MewbaseSettings = field(default_factory=MewbaseSettings)
     durables: Durables = field(default_factory=Durables)
     held: Held = field(default_factory=Held)

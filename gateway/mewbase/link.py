@@ -17,6 +17,7 @@ from gateway.mewbase.publishing import Publisher
 from gateway.mewbase.query import Query
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.session import Session
+from gateway.mewbase.sources import SourcePorts
 from gateway.mewbase.subscription import Subscription
 from gateway.mewbase.transactions import Transactions
 from gateway.mewbase.wire import writing
@@ -34,6 +35,7 @@ class Link(Visit):
         self.host = host
         self.session = session
         self.ports = ports
+        self.sources = SourcePorts(ports, host.reading)
         self.mechanism = ""
         self.event_bytes_max = host.settings.event_bytes_max
         self.publishers: dict[str, Publisher] = {}

@@ -12,16 +12,24 @@ from typing import Final
 from gateway.broker.slices import Slice
 from gateway.mewbase.binders.binder import Binder, Kept
 from gateway.mewbase.matcher import Matcher
+from gateway.mewbase.sources import SourcePorts
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import result
 from gateway.pending import run
-from gateway.server.front import Piece, Ports, Source
+from gateway.server.front import Piece, Source
 
 log = logging.getLogger(__name__)
 
 _PIECE_BYTES: Final = 64 * 1024
 """Frames are joined to pieces of about this size, and as much is read at once."""
-_READ_MAX: Final = 256
+_READ_MAX: Final = 32
+"""Documents that are read at once where those before were small; each may have 1 MiB."""
+_KEPT_BYTES: Final = 4 * _PIECE_BYTES
+"""Bytes of documents that were read above which no more are kept."""
+_LOOKED_AT_BYTES: Final = 8 * 1024
+"""Bytes of documents, and of the matcher, that are looked at before the clock is."""
+_DOCUMENT_BYTES: Final = 64
+"""Bytes that an empty document counts for."""
 _NAME_BYTES: Final = 64
 """Memory that an id takes in a set, besides its bytes."""
 
@@ -41,7 +49,7 @@ class Query(Source):
         matcher: Matcher | None,
         window: Window,
         kept_bytes_max: int,
-        ports: Ports,
+        sources: SourcePorts,
         ended: Callable[[str], object],
     ) -> None:
         """Begin; `ended` is told the reason of the end: an error, or empty after the last result.
@@ -52,7 +60,7 @@ class Query(Source):
             matcher: What documents have to match; None for all.
             window: What is not acknowledged.
             kept_bytes_max: Bytes of documents that are kept because they change.
-            ports: The connection.
+            sources: The surroundings of the connection's queries.
             ended: Called at the end.
         """
         super().__init__()
@@ -61,7 +69,10 @@ class Query(Source):
         self._matcher = matcher
         self._window = window
         self._kept_bytes_max = kept_bytes_max
-        self._ports = ports
+        self._ports = sources.ports
+        self._reading = sources.reading
+        self._turns = sources.reading.turns
+        self._slice = Slice(every=1)
         self._ended = ended
         self._read_to: bytes | None = None
         self._found: deque[bytes] = deque()
@@ -115,9 +126,10 @@ class Query(Source):
         """Return the next results; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
-        if not self.wants_more():
+        time_slice = self._slice
+        if not self.wants_more() or not self._turns.begin(self, self.wake, time_slice):
             return None
-        frames = self._matches()
+        frames = self._matches(time_slice)
         if not self._found and not self._window.is_full:
             if self._is_read:
                 frames.append(self._framed(self._held, is_last=True))
@@ -125,12 +137,14 @@ class Query(Source):
                 self._ended("")
             elif not frames:
                 self._read()
+        self._turns.end(time_slice)
         return Piece(b"".join(frames)) if frames else None
 
-    def _matches(self) -> list[bytes]:
+    def _matches(self, time_slice: Slice) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""
         frames: list[bytes] = []
-        size, time_slice = 0, Slice()
+        size = looked_at = 0
+        each = _DOCUMENT_BYTES + (0 if self._matcher is None else self._matcher.size)
         while self._found and size < _PIECE_BYTES and not self._window.is_full:
             document = self._found.popleft()
             if self._matcher is None or self._matcher.matches(document):
@@ -138,6 +152,10 @@ class Query(Source):
                     frames.append(self._framed(self._held, is_last=False))
                     size += len(frames[-1])
                 self._held = document
+            looked_at += len(document) + each
+            if looked_at < _LOOKED_AT_BYTES:
+                continue
+            looked_at = 0
             if time_slice.is_over():
                 self.is_sifting = not frames
                 break
@@ -160,7 +178,8 @@ class Query(Source):
             self.wake()
             return
         self._is_reading = True
-        run(self.binder.read(names), lambda outcome: self._took(names, outcome))
+        reading = self._reading.alone(self.binder.read(names))
+        run(reading, lambda outcome: self._took(names, outcome))
 
     def _took(self, names: Sequence[bytes], outcome: list[Kept] | BaseException) -> None:
         self._is_reading = False
@@ -170,8 +189,11 @@ class Query(Source):
             log.error("binder cannot be read binder=%s error=%s", self.binder.name, outcome)
             self._fail("the documents cannot be read: the server's log says why")
             return
-        size = 0
+        size = count = 0
         for name, kept in zip(names, outcome, strict=True):
+            if size > _KEPT_BYTES:
+                break  # those before were small; what follows is read again
+            self._read_to, count = name, count + 1
             content = kept.content
             if name in self._kept:
                 content = self._kept.pop(name)
@@ -179,7 +201,6 @@ class Query(Source):
             if content is not None:
                 self._found.append(content)
                 size += len(content)
-        self._read_to = names[-1]
-        average = max(size // len(names), 1)
+        average = max(size // count, 1)
         self._next_count = min(max(_PIECE_BYTES // average, 1), _READ_MAX)
         self.wake()

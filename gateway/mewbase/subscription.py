@@ -8,23 +8,27 @@ from typing import Final
 from gateway.broker.connections import ConsumerDetails
 from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
+from gateway.log.amqp.sections import TooManySections
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.durable import Durable
-from gateway.mewbase.events import NoEvents, event_of, records_instead
+from gateway.mewbase.events import event_of, records_instead
 from gateway.mewbase.matcher import Matcher
+from gateway.mewbase.sources import Holding, SourcePorts
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import received
 from gateway.pending import run
-from gateway.server.front import Piece, Ports, Source
+from gateway.server.front import Piece, Source
 from gateway.settings.mewbase import BadSubBatches
 
 log = logging.getLogger(__name__)
 
 _PIECE_BYTES: Final = 64 * 1024
 """Frames are joined to pieces of about this size."""
-_REST_MS: Final = 100
-"""Time after which a client that takes nothing costs no memory."""
+_LOOKED_AT_BYTES: Final = 8 * 1024
+"""Bytes of records, and of matchers, that are looked at before the clock is."""
+_RECORD_BYTES: Final = 64
+"""Bytes that an empty record counts for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,7 @@ class Subscription(Source):
         stream_log: StreamLog,
         wanted: Wanted,
         window: Window,
-        ports: Ports,
+        sources: SourcePorts,
         failed: Callable[[], object],
     ) -> None:
         """Begin without a reader; `failed` is called if the channel cannot be read further."""
@@ -71,21 +75,25 @@ class Subscription(Source):
         self._log = stream_log
         self._wanted = wanted
         self._window = window
-        self._ports = ports
+        self._sources = sources
+        self._holding = Holding(sources.ports)
         self._failed = failed
+        self._slice = Slice(every=1)
         self._next_position = wanted.position
         self._reader: RecordReader | None = None
         self._records: list[Record] = []
         self._place = 0
+        self._looked_at = 0
         self._is_opening = False
+        self._is_dry = False
         self._is_closed = False
-        self._keep_reader: Callable[[], object] | None = None
         self._sent_count = 0
         self._last_position = -1
 
     def wake(self) -> None:
         """Have the server ask for events."""
-        self._ports.wake(self)
+        self._is_dry = False
+        self._sources.ports.wake(self)
 
     def acknowledge(self, position: int | None) -> None:
         """Take the client's word that it has an event and all before it, or only the oldest."""
@@ -122,71 +130,98 @@ class Subscription(Source):
             self._wanted.durable.move(self._next_position if oldest is None else oldest)
 
     def wants_more(self) -> bool:
-        """Tell whether the client takes more."""
+        """Return whether the client takes more."""
         return not self._is_closed and not self._window.is_full
 
     def next(self, scratch: bytearray) -> Piece | None:
         """Return the next events; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
-        self._cancel_rest()
+        self._holding.taken()
         if not self.wants_more():
             return None
         if self._reader is None:
             self._open()
             return None
-        frames = self._frames()
+        if self._is_dry:
+            return None
+        time_slice = self._slice
+        if not self._sources.reading.turns.begin(self, self.wake, time_slice):
+            return None
+        frames = self._frames(time_slice)
+        self._sources.reading.turns.end(time_slice)
         if self._window.is_full:
             self._rest()
-        elif self._place < len(self._records):
-            self._keep_reader = self._ports.later(_REST_MS, self._rest)
+        elif frames and (self._records or self._reader.holds_records):
+            self._holding.begin(self._reader.open_sub_batch, self._let_go)
         return Piece(b"".join(frames)) if frames else None
 
-    def _frames(self) -> list[bytes]:
+    def _frames(self, time_slice: Slice) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""
         frames: list[bytes] = []
-        size, time_slice, wanted = 0, Slice(), self._wanted
-        while size < _PIECE_BYTES and not self._window.is_full and self._has_record(frames):
-            position, timestamp_ms, record = self._records[self._place]
-            self._place += 1
-            self._next_position = max(self._next_position, position + 1)
-            event = event_of(record)
-            is_matched = wanted.matcher is None or wanted.matcher.matches(event)
-            if timestamp_ms >= wanted.since_ms and is_matched:
-                frame = received(self.number, timestamp_ms, position, event)
-                frames.append(frame)
-                size += len(frame)
-                self._window.sent(position, len(frame))
-                self._last_position = position
-            if wanted.matcher is not None and time_slice.is_over():
+        size = 0
+        while size < _PIECE_BYTES and not self._window.is_full:
+            if self._place < len(self._records):
+                size += self._add(frames)
+            elif not self._read_on(frames):
+                break
+            if self._looked_at < _LOOKED_AT_BYTES:
+                continue
+            self._looked_at = 0
+            if time_slice.is_over():
                 self.is_sifting = not frames
                 break
+        if self._place == len(self._records):
+            self._records, self._place = [], 0
         self._sent_count += len(frames)
-        if not frames and wanted.durable is not None:
+        if not frames and self._wanted.durable is not None:
             self._keep_place()  # behind what it does not want: no acknowledgement may ever come
         return frames
 
-    def _has_record(self, frames: list[bytes]) -> bool:
-        """Return whether there is a record at the place, after reading on if need be.
+    def _add(self, frames: list[bytes]) -> int:
+        """Add the frames of some records, those that are wanted; return their bytes."""
+        records, place, window = self._records, self._place, self._window
+        number, since_ms, matcher = self.number, self._wanted.since_ms, self._wanted.matcher
+        each = _RECORD_BYTES + (0 if matcher is None else matcher.size)
+        size, looked_at = 0, self._looked_at
+        while looked_at < _LOOKED_AT_BYTES and place < len(records) and not window.is_full:
+            position, timestamp_ms, record = records[place]
+            place += 1
+            looked_at += len(record) + each
+            if timestamp_ms < since_ms:
+                continue
+            try:
+                event = event_of(record)
+            except TooManySections as error:
+                self._sources.reading.passed_over.add(self.stream.name, [(position, str(error))])
+                continue
+            if matcher is not None and not matcher.matches(event):
+                continue
+            frame = received(number, timestamp_ms, position, event)
+            frames.append(frame)
+            size += len(frame)
+            window.sent(position, len(frame))
+            self._last_position = position
+        self._place, self._looked_at = place, looked_at
+        self._next_position = records[place - 1][0] + 1
+        return size
+
+    def _read_on(self, frames: list[bytes]) -> bool:
+        """Read some records, or step over some; return whether it goes on.
 
         `frames` are sent before anything that ends the subscription is told.
         """
-        while self._place >= len(self._records):
-            self._records, self._place = [], 0
-            if self._reader is None:
-                return False
-            found = self._reader.next()
-            if found is None:
-                if self._reader.failure is not None:
-                    self._failed()
-                return False
-            if isinstance(found, Unreadable):
-                if self._stays_at_bad and frames:
-                    return False
-                if not self._stand_in(found):
-                    return False
-            else:
-                self._records = found
+        if self._reader is None:
+            return False
+        found = self._reader.next()
+        if found is None:
+            self._is_dry = True
+            if self._reader.failure is not None:
+                self._failed()
+            return False
+        if isinstance(found, Unreadable):
+            return not (self._stays_at_bad and frames) and self._stand_in(found)
+        self._records, self._place = found, 0
         return True
 
     @property
@@ -198,12 +233,13 @@ class Subscription(Source):
         fate, behind = self._wanted.bad_sub_batches, bad.next_offset
         line = "events cannot be delivered channel=%s from=%d to=%d reason=%s bad_sub_batches=%s"
         log.warning(line, self.stream.name, bad.offset, behind - 1, bad.reason, fate.value)
-        try:
-            self._records = records_instead(bad, fate)
-        except NoEvents:
+        if self._stays_at_bad:
             self._failed()
             return False
-        self._next_position = behind
+        self._records, self._place = records_instead(bad, fate), 0
+        if not self._records:
+            self._next_position = behind
+        self._looked_at = _LOOKED_AT_BYTES
         return True
 
     # The reader
@@ -213,7 +249,11 @@ class Subscription(Source):
         if not self._is_opening:
             self._is_opening = True
             opening = reader_from(
-                self._log, self._next_position, self.wake, stays_at_bad=self._stays_at_bad
+                self._log,
+                self._next_position,
+                self._more,
+                stays_at_bad=self._stays_at_bad,
+                opener=self._sources.opener,
             )
             run(opening, self._opened)
 
@@ -228,18 +268,24 @@ class Subscription(Source):
             self._reader = outcome
             self.wake()
 
+    def _more(self) -> None:
+        """Go on: the reader has more."""
+        if self._reader is not None and self._reader.open_sub_batch is not None:
+            self._holding.begin(self._reader.open_sub_batch, self._let_go)
+        self.wake()
+
+    def _let_go(self) -> None:
+        """Keep nothing in memory while the client takes nothing, or others have their turn."""
+        self._rest()
+        self.wake()
+
     def _rest(self) -> None:
         """Keep nothing in memory but the place: the client takes nothing now."""
-        self._cancel_rest()
+        self._holding.end()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
         self._records, self._place = [], 0
-
-    def _cancel_rest(self) -> None:
-        if self._keep_reader is not None:
-            self._keep_reader()
-            self._keep_reader = None
 
     def details(self) -> ConsumerDetails:
         """Return the details that administrators see."""

@@ -40,6 +40,10 @@ class BadSubBatches(enum.Enum):
     RAW = "raw"
 
 
+_SUB_BATCH_BYTES_MAX = 64 * MIB
+"""The largest that is opened, by what its head says."""
+
+
 class _Subscriptions(Section):
     subscriptions_max: Integer = setting(
         1_000,
@@ -69,6 +73,14 @@ class _Subscriptions(Section):
         "hold what it says. `skip`: go on behind it, with a line of the log. `raw`: take its bytes "
         "as they were sent for one event, {data: bytes}, at its first position. `fail`: go no "
         "further: the connection of the subscription ends, the projection waits.",
+    )
+    sub_batches_bytes_max: Integer = setting(
+        2 * _SUB_BATCH_BYTES_MAX,
+        "Bytes that sub-batches of more than 1 MiB may have together while subscriptions and "
+        "projections take records from them. Others wait; one connection has one open at a time.",
+        unit="bytes",
+        ge=_SUB_BATCH_BYTES_MAX,
+        le=64 * 1024 * MIB,
     )
 
     @model_validator(mode="after")

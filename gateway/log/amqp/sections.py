@@ -8,6 +8,7 @@ once, the body is of one kind, and the sections fill the message; else it is not
 Source: AMQP 1.0, part 3.2.
 """
 
+import sys
 from typing import Final, TypeAlias
 
 _DESCRIBED: Final = 0x00
@@ -55,17 +56,28 @@ class NotAmqp(ValueError):
     """Bytes that are no message of AMQP 1.0."""
 
 
-def sections(source: Source, position: int, end: int) -> list[tuple[int, int, int]]:
+class TooManySections(ValueError):
+    """A message with more sections, or a value with more descriptors, than are looked at."""
+
+
+def sections(
+    source: Source, position: int, end: int, most: int = sys.maxsize
+) -> list[tuple[int, int, int]]:
     """Return code, start and end of each section's value, from its constructor on.
 
-    Raises NotAmqp.
+    Raises:
+        NotAmqp: It is no message.
+        TooManySections: It has more than `most` sections, or a value more descriptors.
     """
     found: list[tuple[int, int, int]] = []
     seen = 0
     while position < end:
+        if len(found) == most:
+            raise TooManySections(f"it has more than {most} sections")
         code, start = _descriptor(source, position, end)
         constructor = source[start]
-        position = (_plain_end if constructor else _described_end)(source, start, end)
+        value = start if constructor else undescribed(source, start, end, most)
+        position = _plain_end(source, value, end)
         if constructor not in _CONSTRUCTORS[code] or seen & _EXCLUDED[code]:
             raise NotAmqp
         seen |= _BITS[code]
@@ -89,15 +101,25 @@ def _descriptor(source: Source, position: int, end: int) -> tuple[int, int]:
     return code, start
 
 
-def _described_end(source: Source, position: int, end: int) -> int:
+def undescribed(source: Source, position: int, end: int, most: int = sys.maxsize) -> int:
+    """Return where a value begins behind its descriptors.
+
+    Raises:
+        NotAmqp: There is none.
+        TooManySections: It has more than `most` descriptors.
+    """
+    count = 0
     while position < end and source[position] == _DESCRIBED:
+        if count == most:
+            raise TooManySections(f"a value has more than {most} descriptors")
+        count += 1
         position += 1
         if position >= end or source[position] == _DESCRIBED:
             raise NotAmqp
         position = _plain_end(source, position, end)
     if position >= end:
         raise NotAmqp
-    return _plain_end(source, position, end)
+    return position
 
 
 def _plain_end(source: Source, position: int, end: int) -> int:

@@ -1,13 +1,14 @@
 """Records out of a stream's log, from an exact offset on, with their offsets and times.
 
 They are taken from the stored chunks, one chunk at a time. Each call gives a run of adjacent
-records of a chunk, or one sub-batch. The cursor beneath reads from the disk, and checks the chunks:
-no call here waits.
+records of a chunk, or of one sub-batch. The cursor beneath reads from the disk, and checks the
+chunks. Large sub-batches are opened on a thread. No call here waits.
 """
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from mmap import mmap
 from typing import Final
 
 from gateway.log.chunk import HEADER_BYTES, unpack_header
@@ -15,15 +16,23 @@ from gateway.log.entries import (
     RECORD_HEAD,
     SUB_BATCH_FLAG,
     UNCOMPRESSED_BYTES_MAX,
+    Codec,
     SubBatch,
     sub_batch_at,
 )
+from gateway.log.kernel.records import behind
 from gateway.log.locating import StartKind, locate, tell_removed
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
-from gateway.log.records.decompressing import CODECS
+from gateway.log.records.decompressing import (
+    CODECS,
+    LARGE_BYTES,
+    check_records,
+    decompressed_apart,
+)
+from gateway.log.records.openings import Make, Opener, Opening
 from gateway.log.records.stored_chunks import StoredChunks
-from gateway.log.sub_batches import BadSubBatch, require_records, uncompressed
+from gateway.log.sub_batches import BadSubBatch, uncompressed
 from store.errors import StoreError
 
 Record = tuple[int, int, bytes]
@@ -32,6 +41,8 @@ Record = tuple[int, int, bytes]
 _NO_SCRATCH: Final = bytearray()
 _FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
 """The lowest u32 that is a sub-batch's head."""
+_RUN_BYTES: Final = 64 * 1024
+"""A run of records ends behind the one that reaches this: some 3 ms where all are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,7 @@ class RecordReader:
         *,
         sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
         stays_at_bad: bool = False,
+        opener: Opener | None = None,
     ) -> None:
         """Begin at a chunk; see `reader_from` for how it is found.
 
@@ -84,25 +96,45 @@ class RecordReader:
             sub_batch_bytes_max: The largest uncompressed size of a sub-batch that is opened.
             stays_at_bad: Whether it goes no further than a sub-batch that cannot be opened, and
                 gives it again at each call.
+            opener: Opens large sub-batches on a thread; None: they are opened in place.
         """
         self.next_offset = offset
         self._sub_batch_bytes_max = sub_batch_bytes_max
         self._stays_at_bad = stays_at_bad
+        self._opener = opener
+        self._wake = wake
         self._chunks = StoredChunks(stream_log, position, wake)
         # The chunk being decoded: header and data, the place to go on, and the offset there.
         self._chunk = b""
         self._place = 0
         self._offset = 0
         self._timestamp_ms = 0
+        # The large sub-batch that is open, or waits for that; the open one's records, its place in
+        # them, and the offset there; the one that it stays at.
+        self._opening: Opening | None = None
+        self._opened: bytes | mmap = b""
+        self._opened_bytes = self._opened_place = self._opened_offset = 0
+        self._bad: Unreadable | None = None
 
     @property
     def failure(self) -> StoreError | None:
         """The reason why the next bytes cannot be read; the reader gives nothing more then."""
         return self._chunks.failure or self._chunks.log.failure
 
+    @property
+    def holds_records(self) -> bool:
+        """True while it has a chunk or a sub-batch in memory."""
+        return bool(self._chunk) or self._opened_bytes > 0
+
+    @property
+    def open_sub_batch(self) -> Opening | None:
+        """The large sub-batch that is open, or may be: others wait. None if there is none."""
+        return self._opening if self._opening is not None and self._opening.has_turn else None
+
     def close(self) -> None:
         """Give nothing more; `wake` is not called any more."""
-        self._chunk = b""
+        self._chunk, self._bad = b"", None
+        self._close_sub_batch()
         self._chunks.close()
 
     def next(self) -> list[Record] | Unreadable | None:
@@ -110,58 +142,131 @@ class RecordReader:
 
         None: there is no record now, and `wake` will be called; or there is a `failure`.
         """
-        found: list[Record] | Unreadable | None = None
+        found: list[Record] | Unreadable | None = self._bad
         while not found:
-            while self._place >= len(self._chunk):
+            if self._opened_place < self._opened_bytes:
+                found = self._take_opened()
+            elif self._opening is not None and not self._opening.is_ready:
+                if self._opening.outcome is None:
+                    return None
+                found = self._begin_opened(self._opening.outcome)
+            elif self._place < len(self._chunk):
+                found = self._take()
+            else:
                 chunk = self._chunks.next(_NO_SCRATCH)
                 if chunk is None:
-                    self._chunk = b""
                     return None
                 self._begin(chunk)
-            found = self._take()
         return found
 
     def _begin(self, chunk: Delivery) -> None:
         header = unpack_header(chunk.head, 0)
+        if self._opening is not None and header.chunk_id != self._offset:
+            self._close_sub_batch()  # its chunk was removed while it waited
         self._chunk, self._place = chunk.head, HEADER_BYTES
         self._offset, self._timestamp_ms = header.chunk_id, header.timestamp_ms
 
     def _take(self) -> list[Record] | Unreadable:
-        """Take the records up to the next sub-batch, or one sub-batch; empty if none is wanted."""
+        """Take records up to the next sub-batch, or open one; empty if none is wanted, or yet."""
         chunk, offset, wanted = self._chunk, self._offset, self.next_offset
-        found: list[Record] | Unreadable
         if chunk[self._place] & SUB_BATCH_FLAG:
-            sub_batch = sub_batch_at(chunk, self._place)
-            end, behind = sub_batch.end, offset + sub_batch.records
-            found = [] if behind <= wanted else self._opened(sub_batch, offset)
-        else:
-            found, end = _records_in(chunk, self._place, offset, self._timestamp_ms)
-            behind = offset + len(found)
-        if isinstance(found, Unreadable):
-            if self._stays_at_bad:
-                return found
-        elif offset < wanted:
+            head = sub_batch_at(chunk, self._place)
+            if offset + head.records > wanted:
+                return self._open(head)
+            self._go_behind(head)
+            return []
+        found, self._place = _records_in(chunk, self._place, offset, self._timestamp_ms)
+        self._drop_taken()
+        self._offset = offset + len(found)
+        if offset < wanted:
             del found[: wanted - offset]
-        self._place, self._offset = end, behind
-        self.next_offset = max(wanted, behind)
+        self.next_offset = max(wanted, self._offset)
         return found
 
-    def _opened(self, sub_batch: SubBatch, offset: int) -> list[Record] | Unreadable:
-        """Return the records of a sub-batch whose first record has this offset."""
+    def _drop_taken(self) -> None:
+        """Hold no chunk of which all is taken: this may be followed by a wait at the tail."""
+        if self._place >= len(self._chunk):
+            self._chunk = b""
+
+    # Sub-batches
+
+    def _go_behind(self, head: SubBatch) -> None:
+        self._place, self._offset = head.end, self._offset + head.records
+        self._drop_taken()
+
+    def _open(self, head: SubBatch) -> list[Record] | Unreadable:
+        """Open the sub-batch at the place, or have it opened, or wait for that."""
+        size, most = head.uncompressed_bytes, self._sub_batch_bytes_max
+        is_large = head.codec != Codec.NONE and LARGE_BYTES < size <= most
+        if is_large and self._opener is not None:
+            make = partial(decompressed_apart, self._chunk, head, most)
+            self._open_apart(self._opener, size, make)
+            return []
+        outcome: bytes | BadSubBatch
         try:
-            raw = uncompressed(self._chunk, sub_batch, CODECS, self._sub_batch_bytes_max)
-            found, end = _records_in(raw, 0, offset, self._timestamp_ms)
-            require_records(sub_batch, len(raw), len(found), end)
+            outcome = uncompressed(self._chunk, head, CODECS, most)
+            check_records(outcome, head)
         except BadSubBatch as error:
-            is_first_wanted = offset >= self.next_offset
-            return Unreadable(
-                max(offset, self.next_offset),
-                offset + sub_batch.records,
-                self._timestamp_ms,
-                str(error),
-                self._chunk[sub_batch.start : sub_batch.end] if is_first_wanted else None,
-            )
+            outcome = error
+        return self._begin_opened(outcome)
+
+    def _open_apart(self, opener: Opener, size: int, make: Make) -> None:
+        if self._opening is None:
+            self._opening = opener.open(size, self._wake)
+        if self._opening.has_turn:
+            self._opening.begin(make)
+        else:
+            # Many may wait, for long: the chunk is read again. The offset is what it is known by.
+            self._chunk, self._offset = b"", self._chunks.go_back()
+
+    def _begin_opened(self, outcome: bytes | mmap | Exception) -> list[Record] | Unreadable:
+        """Begin with the first wanted record of a sub-batch, or tell why there is none."""
+        head = sub_batch_at(self._chunk, self._place)
+        offset, wanted = self._offset, self.next_offset
+        if isinstance(outcome, BadSubBatch):
+            bad = self._unreadable(head, str(outcome))
+            self._close_sub_batch()
+            self._go_behind(head)
+            if self._stays_at_bad:
+                self._bad = bad
+            else:
+                self.next_offset = self._offset
+            return bad
+        if isinstance(outcome, Exception):
+            raise outcome
+        self._opened, self._opened_bytes = outcome, len(outcome)
+        self._opened_offset = max(offset, wanted)
+        self._opened_place = behind(outcome, 0, max(wanted - offset, 0), self._opened_bytes)
+        self._go_behind(head)
+        return []
+
+    def _unreadable(self, head: SubBatch, reason: str) -> Unreadable:
+        """Return what is said of the sub-batch at the place."""
+        offset, wanted = self._offset, self.next_offset
+        return Unreadable(
+            max(offset, wanted),
+            offset + head.records,
+            self._timestamp_ms,
+            reason,
+            self._chunk[head.start : head.end] if offset >= wanted else None,
+        )
+
+    def _take_opened(self) -> list[Record]:
+        """Take some records of the open sub-batch; close it behind the last one."""
+        found, self._opened_place = _records_in(
+            self._opened, self._opened_place, self._opened_offset, self._timestamp_ms
+        )
+        self._opened_offset += len(found)
+        self.next_offset = self._opened_offset
+        if self._opened_place == self._opened_bytes:
+            self._close_sub_batch()
         return found
+
+    def _close_sub_batch(self) -> None:
+        self._opened, self._opened_bytes, self._opened_place = b"", 0, 0
+        if self._opening is not None:
+            self._opening.close()
+            self._opening = None
 
 
 async def reader_from(
@@ -171,6 +276,7 @@ async def reader_from(
     *,
     sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
     stays_at_bad: bool = False,
+    opener: Opener | None = None,
 ) -> RecordReader:
     """Return a reader whose first record has this offset, or the oldest one that is left.
 
@@ -189,29 +295,29 @@ async def reader_from(
         wake,
         sub_batch_bytes_max=sub_batch_bytes_max,
         stays_at_bad=stays_at_bad,
+        opener=opener,
     )
 
 
 def _records_in(
-    source: bytes, position: int, offset: int, timestamp_ms: int
+    source: bytes | mmap, position: int, offset: int, timestamp_ms: int
 ) -> tuple[list[Record], int]:
-    """Take records from a position on, up to a sub-batch or the end; return where they end.
+    """Take a run of whole records from a position on; return where it ends.
 
-    They end behind the end if the last one is cut off, or its head, which is no record then.
+    It ends at a sub-batch, at the end of the source, or when it is long enough.
     """
     # The loop takes a fifth of a microsecond a record, and makes no call to our functions.
     found: list[Record] = []
     add, head_at, head_bytes = found.append, RECORD_HEAD.unpack_from, RECORD_HEAD.size
     limit = len(source)
-    try:
-        while position < limit:
-            (size,) = head_at(source, position)
-            if size >= _FIRST_SUB_BATCH_HEAD:
-                break
-            start = position + head_bytes
-            position = start + size
-            add((offset, timestamp_ms, source[start:position]))
-            offset += 1
-    except struct.error:
-        return found, limit + 1
+    if limit - position > _RUN_BYTES:
+        limit = position + _RUN_BYTES
+    while position < limit:
+        (size,) = head_at(source, position)
+        if size >= _FIRST_SUB_BATCH_HEAD:
+            break
+        start = position + head_bytes
+        position = start + size
+        add((offset, timestamp_ms, source[start:position]))
+        offset += 1
     return found, position

@@ -35,6 +35,14 @@ class StoredChunks(Cursor):
         self._window = b""
         # Positions in the segment: the window's start, and the end of its checked chunks.
         self._window_from = self._sound_to = 0
+        # The chunk that was given last: its position, and the offset of its first record.
+        self._last = (position, 0)
+
+    def go_back(self) -> int:
+        """Give the last chunk once more, and hold no memory until then; return its first offset."""
+        self.position, self._next_offset = self._last
+        self._window, self._sound_to = b"", 0
+        return self._next_offset
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Give the chunk at the cursor; None if it has to be fetched, or was damaged."""
@@ -45,6 +53,7 @@ class StoredChunks(Cursor):
         start = place + EVENT_HEAD_BYTES
         header = unpack_header(self._window, start)
         size = HEADER_BYTES + header.data_bytes
+        self._last = (self.position, header.chunk_id)
         self.position += EVENT_HEAD_BYTES + int.from_bytes(self._window[place + 4 : start], "big")
         chunk = self._window[start : start + size]
         if self.position >= self._sound_to:

@@ -20,6 +20,8 @@ _PAGE_ROWS: Final = 100
 """Rows read at once at the start; each may have 1 MiB."""
 _INSERTED_MAX: Final = 50
 """New ids up to which each is inserted; more are sorted in at once."""
+_TOLD_AT_ONCE: Final = 16
+"""Documents that are read at once for open queries before they change; each may have 1 MiB."""
 _WRITE: Final = "write"
 
 
@@ -145,11 +147,12 @@ class Binder:
 
     async def _tell_readers(self, names: Collection[bytes]) -> None:
         """Let open queries keep what is about to change, as it is now."""
-        if not self.readers:
-            return
-        for name, kept in zip(names, await self.read(list(names)), strict=True):
-            for reader in list(self.readers):
-                reader.keep(name, kept.content)
+        untold = list(names)
+        while untold and self.readers:
+            some, untold = untold[:_TOLD_AT_ONCE], untold[_TOLD_AT_ONCE:]
+            for name, kept in zip(some, await self.read(some), strict=True):
+                for reader in list(self.readers):
+                    reader.keep(name, kept.content)
 
     def _add(self, names: Iterable[bytes]) -> None:
         """Sort ids in that are new."""

@@ -9,6 +9,7 @@ from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.folding import InThread
 from gateway.mewbase.binders.projection import Change, Projection
+from gateway.mewbase.sources import Reading
 from gateway.pending import Pending, run
 from gateway.settings.mewbase import MewbaseSettings
 from store.api import SegmentStore
@@ -73,7 +74,7 @@ async def open_binders(
     projections: Sequence[Projection],
     functions: Mapping[str, Change],
     *,
-    wait: Callable[[int], Pending[None]],
+    reading: Reading,
     thread_of: Callable[[str], InThread],
 ) -> Binders:
     """Open the binders of a virtual host, and let their projections run.
@@ -84,14 +85,14 @@ async def open_binders(
         settings: They name binders besides those of the projections.
         projections: The projections.
         functions: Their functions, by the names of their entry points.
-        wait: Returns a Pending that settles after so many milliseconds.
+        reading: State that the readers of events share.
         thread_of: Gives a thread for the function of a projection.
 
     Raises:
         CorruptSegment: A table is damaged.
         StoreError: It cannot be read.
     """
-    binders = Binders(wait)
+    binders = Binders(reading.wait)
     for name in dict.fromkeys([*settings.binders, *(each.binder for each in projections)]):
         table = names.binder_table(virtual_host.name, name)
         virtual_host.more_tables.add(table)
@@ -99,7 +100,7 @@ async def open_binders(
     for projection in projections:
         binder = binders.find(projection.binder)
         assert binder is not None
-        ports = FeederPorts(virtual_host.streams, wait, thread_of(projection.name))
+        ports = FeederPorts(virtual_host.streams, thread_of(projection.name), reading)
         change = functions.get(projection.function)
         fate = settings.bad_sub_batches
         await binders.feed(Feeder(projection, binder, ports, change, fate))

@@ -5,7 +5,6 @@ update of the binder's table, so no event is taken twice, whatever ends the serv
 """
 
 import logging
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,12 +14,14 @@ from gateway.broker.streams import Streams
 from gateway.log.barrier import when_all_committed
 from gateway.log.errors import LogError
 from gateway.log.log import StreamLog
+from gateway.log.records.openings import Opener
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.binders.binder import Binder
 from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.rows import Place
 from gateway.mewbase.events import NoEvents, records_instead
+from gateway.mewbase.sources import PassedOver, Reading
 from gateway.pending import Pending, run
 from gateway.settings.mewbase import BadSubBatches
 from store.errors import KeyVersionMismatch, StoreError
@@ -31,8 +32,6 @@ _PAUSE_MS: Final = 100
 _PAUSE_MS_MAX: Final = 60_000
 _NO_CHANNEL_MS: Final = 500
 """Pause before another look for a channel that does not exist."""
-_QUIET_MS: Final = 10_000
-"""Time between two lines of one projection about events that it passed over."""
 _BATCH_EVENTS: Final = 1_000
 _BATCH_BYTES: Final = 1024 * 1024
 """Events that are taken at once, and their bytes; a chunk is not parted."""
@@ -44,62 +43,17 @@ class FeederPorts:
 
     Attributes:
         streams: The streams of the virtual host, which are the channels.
-        wait: Returns a Pending that settles after so many milliseconds.
         in_thread: Runs a function of a user on a thread.
+        reading: State that the readers of events share.
     """
 
     streams: Streams
-    wait: Callable[[int], Pending[None]]
     in_thread: InThread
+    reading: Reading
 
 
 class _ChannelGone(Exception):
     """The channel was deleted, or its log has failed."""
-
-
-class PassedOver:
-    """Events of which a projection made no document; a line of the log from time to time.
-
-    Attributes:
-        count: Number of them since the start.
-    """
-
-    def __init__(self, projection: Projection, wait: Callable[[int], Pending[None]]) -> None:
-        """`wait` returns a Pending that settles after so many milliseconds."""
-        self.count = 0
-        self._projection = projection
-        self._wait = wait
-        self._untold: list[tuple[int, str]] = []
-        self._untold_count = 0
-        self._is_quiet = False
-
-    def add(self, events: Sequence[tuple[int, str]]) -> None:
-        """Count events, by their positions and what is wrong with each."""
-        if events:
-            self.count += len(events)
-            self._untold_count += len(events)
-            self._untold = self._untold or list(events[:1])
-            if not self._is_quiet:
-                self._tell()
-
-    def _tell(self) -> None:
-        """Write a line, and no other for a while."""
-        self._is_quiet = bool(self._untold)
-        if not self._untold:
-            return
-        ((first, reason),) = self._untold
-        log.warning(
-            "events make no document projection=%s channel=%s events=%d first=%d reason=%s "
-            "since_start=%d",
-            self._projection.name,
-            self._projection.channel,
-            self._untold_count,
-            first,
-            reason,
-            self.count,
-        )
-        self._untold, self._untold_count = [], 0
-        self._wait(_QUIET_MS).when_settled(self._tell)
 
 
 class Feeder:
@@ -123,10 +77,13 @@ class Feeder:
         self.projection = projection
         self.binder = binder
         self.begun: Pending[None] = Pending()
-        self.passed_over = PassedOver(projection, ports.wait)
+        line = "events make no document projection=%s"
+        self.passed_over = PassedOver(ports.reading.wait, line, projection.name)
         self._ports = ports
         self._bad_sub_batches = bad_sub_batches
-        self._folder = Folder(projection, change, ports.wait, ports.in_thread)
+        self._turns = ports.reading.turns
+        self._opener = Opener(ports.reading.room)
+        self._folder = Folder(projection, change, ports.reading, ports.in_thread)
         self._stored = Place(0, 0)
         self._position = 0
         self._log: StreamLog | None = None
@@ -183,7 +140,7 @@ class Feeder:
     async def _pause(self, pause_ms: int) -> None:
         """Wait for a while, or for the stop."""
         self._woken = Pending()
-        self._ports.wait(pause_ms).when_settled(self._wake)
+        self._ports.reading.wait(pause_ms).when_settled(self._wake)
         await self._woken
 
     def _lose_log(self) -> None:
@@ -206,9 +163,12 @@ class Feeder:
         stream_log = await self._ports.streams.logs.of(stream)
         await self._begin(stream, stream_log)
         self._say_begun()
-        stays_at_bad = self._bad_sub_batches is BadSubBatches.FAIL
         reader = await reader_from(
-            stream_log, self._position, self._wake, stays_at_bad=stays_at_bad
+            stream_log,
+            self._position,
+            self._wake,
+            stays_at_bad=self._bad_sub_batches is BadSubBatches.FAIL,
+            opener=self._opener,
         )
         stream.watchers.add(self)
         self._log = stream_log
@@ -240,9 +200,10 @@ class Feeder:
         self._stored, self._position = place, place.position
 
     async def _next(self, reader: RecordReader, stream: Stream) -> list[Record]:
-        """Return the next records, some chunks of them; empty at the stop. Raises NoEvents."""
+        """Return the next records, some chunks of them; empty at the stop."""
         found: list[Record] = []
         size = 0
+        time_slice = await self._turns.slice()
         while not self._is_stopped and len(found) < _BATCH_EVENTS and size < _BATCH_BYTES:
             if stream.is_deleted or reader.failure is not None:
                 raise _ChannelGone(str(reader.failure or "it was deleted"))
@@ -259,7 +220,11 @@ class Feeder:
                 break
             elif reader.failure is None:
                 self._note_position(reader.next_offset)
+                self._turns.end(time_slice)
                 await self._woken
+                time_slice = await self._turns.slice()
+            time_slice = await self._turns.go_on(time_slice)
+        self._turns.end(time_slice)
         return found
 
     def _instead(self, bad: Unreadable) -> list[Record]:
@@ -301,6 +266,6 @@ class Feeder:
                     raise
                 continue  # another projection changed a document meanwhile
             self._stored = place
-            self.passed_over.add(batch.passed_over)
+            self.passed_over.add(self.projection.channel, batch.passed_over)
             self._note_position(place.position)
             records = [record for record in records if record[0] >= place.position]

@@ -1,14 +1,16 @@
 """Folding: batches of events into the documents that they change."""
 
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
-from gateway.broker.slices import Slice
+from gateway.log.amqp.sections import TooManySections
 from gateway.log.records.reading import Record
 from gateway.mewbase.binders.binder import Binder, Changed, Kept
 from gateway.mewbase.binders.projection import Change, Projection, checked
 from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of
+from gateway.mewbase.sources import Reading
 from gateway.pending import Pending
 from store.api import ANY_VERSION
 
@@ -20,8 +22,23 @@ below what one update may have, TABLE_BATCH_BYTES_MAX."""
 
 InThread = Callable[[Callable[[], None]], Pending[None]]
 """Runs a function on a thread."""
-_Named = tuple[int, bytes, str | NoDocument]
-"""Position of an event, the event, and the id of its document, or the reason why it has none."""
+
+
+class _Named(NamedTuple):
+    """An event, and the document that it changes.
+
+    Attributes:
+        position: Its position.
+        event: The event; empty if it makes no document.
+        name: The id of the document; empty if it makes none.
+        reason: Why it makes none. No exception: its frames would keep events until they are
+            collected as garbage.
+    """
+
+    position: int
+    event: bytes
+    name: str
+    reason: str = ""
 
 
 class Batch:
@@ -49,9 +66,9 @@ class Batch:
         """True if it takes no more events: so many bytes change."""
         return self.changed_bytes > _BATCH_BYTES
 
-    def pass_over(self, position: int, error: NoDocument) -> None:
+    def pass_over(self, position: int, reason: str) -> None:
         """Note an event that makes no document."""
-        self.passed_over.append((position, str(error)))
+        self.passed_over.append((position, reason))
 
     def known(self, name: bytes) -> bytes | None:
         """Return a document as it is now; None if there is none."""
@@ -81,7 +98,7 @@ class Folder:
         self,
         projection: Projection,
         change: Change | None,
-        wait: Callable[[int], Pending[None]],
+        reading: Reading,
         in_thread: InThread,
     ) -> None:
         """Begin.
@@ -89,12 +106,13 @@ class Folder:
         Args:
             projection: The projection.
             change: Its function, if it has one.
-            wait: Returns a Pending that settles after so many milliseconds.
+            reading: State that the readers of events share.
             in_thread: Runs that function on a thread.
         """
         self._projection = projection
         self._fold = projection.fold(change)
-        self._wait = wait
+        self._reading = reading
+        self._turns = reading.turns
         self._in_thread = in_thread
         self._is_slow = change is not None
         self._reads = projection.mode != "replace"
@@ -104,46 +122,46 @@ class Folder:
 
         Nothing is stored by that.
         """
-        batch, time_slice = Batch(), Slice(every=1)
+        batch = Batch()
         for begin in range(0, len(records), _STEP_EVENTS):
-            step: list[_Named] = []
-            for record in records[begin : begin + _STEP_EVENTS]:
-                step.append(self._named(record))
-                await self._let_others_go(time_slice)
-            if self._reads:
-                names = {name.encode() for _, _, name in step if isinstance(name, str)}
-                await self._read(binder, names, batch)
+            step = await self._read(binder, records[begin : begin + _STEP_EVENTS], batch)
             if self._is_slow:
-                await self._in_thread(lambda step=step: self._fold_step(step, batch))  # type: ignore[misc]
+                await self._in_thread(partial(self._fold_step, step, batch))
             else:
+                time_slice = await self._turns.slice()
                 for named in step:
                     if not batch.is_full:
                         self._fold_one(named, batch)
-                        await self._let_others_go(time_slice)
+                        time_slice = await self._turns.go_on(time_slice)
+                self._turns.end(time_slice)
             if batch.size_bytes > _BATCH_BYTES:
                 break
         return batch
 
-    async def _let_others_go(self, time_slice: Slice) -> None:
-        """Wait for a turn of the event loop if it is time to."""
-        if time_slice.is_over():
-            await self._wait(0)
-            time_slice.begin()
+    async def _read(self, binder: Binder, records: list[Record], batch: Batch) -> list[_Named]:
+        """Look into some records, and read the documents that they change. Raises StoreError."""
+        step: list[_Named] = []
+        time_slice = await self._turns.slice()
+        for record in records:
+            step.append(self._named(record))
+            time_slice = await self._turns.go_on(time_slice)
+        self._turns.end(time_slice)
+        if self._reads:
+            names = {named.name.encode() for named in step if named.name}
+            unknown = sorted(names - batch.before.keys())
+            found = await self._reading.alone(binder.read(unknown))
+            for name, kept in zip(unknown, found, strict=True):
+                batch.before[name] = kept
+                batch.size_bytes += len(kept.content or b"")
+        return step
 
     def _named(self, record: Record) -> _Named:
         position, _, content = record
-        event = event_of(content)
         try:
-            return position, event, self._projection.id_of(event)
-        except NoDocument as error:
-            return position, event, error
-
-    @staticmethod
-    async def _read(binder: Binder, names: set[bytes], batch: Batch) -> None:
-        unknown = sorted(names - batch.before.keys())
-        for name, kept in zip(unknown, await binder.read(unknown), strict=True):
-            batch.before[name] = kept
-            batch.size_bytes += len(kept.content or b"")
+            event = event_of(content)
+            return _Named(position, event, self._projection.id_of(event))
+        except (NoDocument, TooManySections) as error:
+            return _Named(position, b"", "", str(error))
 
     def _fold_step(self, step: list[_Named], batch: Batch) -> None:
         """Take the events of a step, up to one with which the batch is full."""
@@ -152,13 +170,13 @@ class Folder:
                 self._fold_one(named, batch)
 
     def _fold_one(self, named: _Named, batch: Batch) -> None:
-        position, event, name = named
+        position, event, name, reason = named
         batch.next_position = position + 1
-        if isinstance(name, NoDocument):
-            batch.pass_over(position, name)
+        if reason:
+            batch.pass_over(position, reason)
             return
         raw = name.encode()
         try:
             batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))
         except NoDocument as error:
-            batch.pass_over(position, error)
+            batch.pass_over(position, str(error))

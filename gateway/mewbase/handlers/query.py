@@ -9,7 +9,7 @@ from functools import partial
 from gateway.broker.access.model import Right
 from gateway.mewbase.binders.binder import Binder
 from gateway.mewbase.link import Link
-from gateway.mewbase.matcher import BadMatcher, Matcher
+from gateway.mewbase.matcher import BadMatcher, Matcher, read_matcher
 from gateway.mewbase.query import Query
 from gateway.mewbase.refusals import Refusal, refusal_of
 from gateway.mewbase.window import Window
@@ -24,7 +24,7 @@ async def query(link: Link, request: Request) -> None:
     """Begin a query; its results come while other requests are handled."""
     number: int = request.values["queryID"]
     try:
-        matcher = _matcher(request)
+        matcher = await _matcher(link, request)
         binder = _binder(link, request)
         _check_room(link, number)
     except Refusal as refusal:
@@ -34,7 +34,7 @@ async def query(link: Link, request: Request) -> None:
     run(_answer(link, request, binder, matcher), partial(_answered, link, number))
 
 
-def _matcher(request: Request) -> Matcher | None:
+async def _matcher(link: Link, request: Request) -> Matcher | None:
     """Return what documents have to match; None if one is asked for by its id. Raises Refusal."""
     values = request.values
     if values["docID"] is not None:
@@ -42,7 +42,7 @@ def _matcher(request: Request) -> Matcher | None:
     if values["matcher"] is None:
         raise Refusal(Code.BAD_REQUEST, "QUERY: matcher or docID is missing")
     try:
-        return Matcher(values["matcher"])
+        return await read_matcher(values["matcher"], link.sources.reading.turns)
     except BadMatcher as error:
         raise Refusal(Code.BAD_REQUEST, f"QUERY: {error}") from error
 
@@ -71,7 +71,9 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
     """Send the one document that is asked for, or let the results come. Raises StoreError."""
     number, name = request.values["queryID"], request.values["docID"]
     await link.host.binders.freshen(binder)
-    kept = None if name is None else (await binder.read([name.encode()]))[0]
+    kept = None
+    if name is not None:
+        (kept,) = await link.host.reading.alone(binder.read([name.encode()]))
     link.require(Right.READ, binder.name)  # the right may have been taken away meanwhile
     if kept is not None:
         if not link.is_closed:
@@ -86,7 +88,7 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
         matcher,
         Window(settings.window_bytes, settings.window_resume_bytes, settings.query_results_max),
         settings.query_kept_bytes_max,
-        link.ports,
+        link.sources,
         partial(_ended, link, number),
     )
     link.queries[number] = found

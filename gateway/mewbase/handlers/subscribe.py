@@ -14,7 +14,7 @@ from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.mewbase import durable
 from gateway.mewbase.link import Link
-from gateway.mewbase.matcher import BadMatcher, Matcher
+from gateway.mewbase.matcher import BadMatcher, Matcher, read_matcher
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.subscription import Subscription, Wanted
 from gateway.mewbase.window import Window
@@ -34,7 +34,7 @@ async def subscribe(link: Link, request: Request) -> None:
         most = settings.subscriptions_max
         reason = f"the connection has {most} subscriptions (mewbase.subscriptions_max)"
         raise Refusal(Code.BAD_REQUEST, reason)
-    matcher = _matcher(values["matcher"])
+    matcher = await _matcher(link, values["matcher"])
     link.require(Right.READ, channel)
     stream = link.streams.find(channel)
     stream_log = await link.streams.logs.of(stream)
@@ -82,7 +82,7 @@ def _begin(
         stream_log,
         wanted,
         Window(settings.window_bytes, settings.window_resume_bytes),
-        link.ports,
+        link.sources,
         lambda: link.end(f"channel {stream.name!r} cannot be read"),
     )
     if wanted.durable is not None:
@@ -136,12 +136,12 @@ async def _taken_over(link: Link, stream: Stream, name: bytes) -> int | None:
     return None if known is None else known.place
 
 
-def _matcher(document: bytes | None) -> Matcher | None:
+async def _matcher(link: Link, document: bytes | None) -> Matcher | None:
     """Return what events have to match; None for anything. Raises Refusal."""
     if document is None or document == writing.document():
         return None
     try:
-        return Matcher(document)
+        return await read_matcher(document, link.sources.reading.turns)
     except BadMatcher as error:
         raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: {error}") from error
 

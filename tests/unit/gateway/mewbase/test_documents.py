@@ -18,7 +18,6 @@ from gateway.mewbase.documents import (
     elements_of,
     merged,
     text_of,
-    value_at,
     value_in,
 )
 
@@ -167,11 +166,9 @@ def test_texts_and_whole_numbers_name_documents() -> None:
     found = elements_of(content, 0, len(content))
     texts = {name: text_of(content, value) for name, value in found.items()}
     assert texts == {b"t": "ä", b"i": "7", b"l": "8", b"d": None, b"n": None, b"a": None}
-    value = value_at(content, found, b"a.b")
+    value = value_in(content, b"a.b")
     assert value is not None
     assert text_of(content, value) == "c"
-    assert value_at(content, found, b"a.b.c") is value_at(content, found, b"x") is None
-    assert value_in(content, b"a.b") == value
     assert (
         value_in(content, b"a.b.c") is value_in(content, b"x") is value_in(content, b"x.y") is None
     )

@@ -4,12 +4,14 @@ import bson
 import pytest
 
 from gateway.log.amqp.message import Body, message_of
-from gateway.log.amqp.writing import BasicProperties, pack_message, section, text
+from gateway.log.amqp.sections import TooManySections
+from gateway.log.amqp.writing import BasicProperties, pack_message, section, symbol, text
 from gateway.log.records.reading import Unreadable
 from gateway.log.records.writing import RECORD_BYTES_MAX
 from gateway.mewbase.events import (
     CONTENT_TYPE,
     RECORD_HEAD_BYTES,
+    SECTIONS_MAX,
     NoEvents,
     event_of,
     record_of,
@@ -53,6 +55,15 @@ def test_anything_else_is_wrapped() -> None:
         record_of(EVENTS[1] + b"x"): EVENTS[1] + b"x",
         record_of(b""): b"",
         section(0x77, b"\x54\1"): section(0x77, b"\x54\1"),
+        section(0x77, symbol("a")): b"a",
+        section(0x77, b"\xa0\2ab"): b"ab",
+        section(0x77, b"\x73\0\0\0a"): b"a",
+        section(0x77, b"\0\x53\1\xa1\1a"): b"a",
+        section(0x77, b"\x45"): section(0x77, b"\x45"),
+        section(0x76, b"\x45"): section(0x76, b"\x45"),
+        section(0x73, b"\x45"): b"",
+        # Of the properties nothing is looked at but their size.
+        section(0x73, b"\xc0\2\1\x3f") + section(0x75, b"\xa0\1x"): b"x",
     }
     for record, data in records.items():
         assert bson.decode(event_of(record)) == {"data": data}
@@ -80,3 +91,29 @@ def test_where_nothing_may_stand_for_events_the_place_and_the_setting_are_named(
 
     with pytest.raises(NoEvents, match=r"^at position 10 a publisher sent .* mewbase\.bad_sub_bat"):
         records_instead(bad, BadSubBatches.FAIL)
+
+
+def data_sections(count: int) -> bytes:
+    return section(0x75, b"\xa0\1x") * count
+
+
+def described(count: int) -> bytes:
+    return section(0x77, b"\0\x40" * count + b"\xa1\1x")
+
+
+def test_a_message_has_a_largest_number_of_sections_that_are_looked_at() -> None:
+    assert bson.decode(event_of(data_sections(SECTIONS_MAX))) == {"data": b"x" * SECTIONS_MAX}
+    with pytest.raises(TooManySections, match="more than 64 sections"):
+        event_of(data_sections(SECTIONS_MAX + 1))
+
+
+def test_a_value_has_a_largest_number_of_descriptors_that_are_looked_at() -> None:
+    assert bson.decode(event_of(described(1))) == {"data": b"x"}
+    assert isinstance(bson.decode(event_of(described(SECTIONS_MAX)))["data"], bytes)
+    with pytest.raises(TooManySections, match="more than 64 descriptors"):
+        event_of(described(SECTIONS_MAX + 1))
+
+
+def test_an_event_of_many_sections_is_looked_into_if_it_is_a_document() -> None:
+    event = bson.encode({"d": data_sections(SECTIONS_MAX + 1)})
+    assert event_of(record_of(event)) == event

@@ -2,20 +2,27 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import bson
 import pytest
 
 from gateway.log.names import binder_table
+from gateway.log.records.openings import Room
 from gateway.mewbase.binders.binder import Binder, Changed, open_binder
 from gateway.mewbase.binders.rows import Place
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.query import Query
+from gateway.mewbase.sources import Reading, SourcePorts
 from gateway.mewbase.window import Window
+from gateway.pending import Pending
 from store.errors import StoreClosed
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.stream.link_rig import Broker
+
+
+def no_thread(make: object) -> NoReturn:
+    raise AssertionError(make)
 
 
 class Rig:
@@ -27,8 +34,15 @@ class Rig:
         self.binder: Binder = rig.run(open_binder("b", rig.store, binder_table("/", "b")))
         self.ended: list[str] = []
         self.results: list[dict[str, Any]] = []
+        self.sources = SourcePorts(self, Reading(self.wait, Room(0, no_thread)))  # type: ignore[arg-type]
         self._position = 0
         self._is_woken = False
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        assert delay_ms == 0
+        turn: Pending[None] = Pending()
+        self.broker.loop.call_soon(turn.settle, None)
+        return turn
 
     def put(self, **documents: object) -> None:
         changes = {
@@ -43,7 +57,7 @@ class Rig:
     ) -> Query:
         wanted = None if matcher is None else Matcher(bson.encode(matcher))
         window = Window(1 << 22, 1 << 21, count)
-        found = Query(7, self.binder, wanted, window, kept, self, self.ended.append)  # type: ignore[arg-type]
+        found = Query(7, self.binder, wanted, window, kept, self.sources, self.ended.append)
         self.broker.store_rig.run(self.binder.begin(found))
         return found
 
@@ -60,7 +74,9 @@ class Rig:
                 size = int.from_bytes(content[:4], "little")
                 self.results.append(bson.decode(content[:size])["frame"])
                 content = content[size:]
-            self.broker.loop.run_until(lambda: not query._is_reading)
+            self.broker.loop.run_until(
+                lambda: not query._is_reading and not self.sources.reading.turns._is_armed
+            )
             if found is None and not self._is_woken and not query.is_sifting:
                 return [each["result"] and each["result"]["v"] for each in self.results]
 
@@ -120,6 +136,26 @@ def test_a_document_that_changes_while_it_is_being_read_comes_as_it_was(rig: Rig
     query.next(bytearray())  # the read is under way
     rig.put(a=2, b=2)
     assert rig.take(query) == [1, 1]
+
+
+def test_of_large_documents_behind_small_ones_few_are_kept(rig: Rig) -> None:
+    rig.put(**{f"{number:03}": number for number in range(70)})
+    rig.put(**{f"{number:03}": "x" * 100_000 for number in range(70, 140)})
+    query = rig.query(count=65)
+    rig.take(query)
+    query.acknowledge()
+    rig.take(query)
+    assert sum(map(len, query._found)) < 500_000
+    rig.put(**{f"{number:03}": 0 for number in range(70, 140)})
+    assert rig.ended, "what was not kept counts as what the query has not come to"
+    rig.ended.clear()
+    rig.results.clear()
+    query = rig.query(kept=10_000_000, count=1)
+    while rig.take(query) and not rig.is_over:
+        if len(rig.results) == 69:
+            rig.put(**{f"{number:03}": -1 for number in range(70, 140)})
+        query.acknowledge()
+    assert [each["result"]["v"] for each in rig.results] == [*range(70), *[0] * 70]
 
 
 def test_a_query_for_which_too_much_is_kept_ends_with_an_error(rig: Rig) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.log.amqp.sections import NotAmqp, sections
+from gateway.log.amqp.sections import NotAmqp, TooManySections, sections, undescribed
 from tests.property.pyspark_hutch.chunk_rig import data, listed, mapped, section, sized, text
 
 HEADER = section(0x70, listed(b"\x41"))
@@ -110,3 +110,18 @@ def test_what_is_no_section_is_no_message(message: bytes) -> None:
 
 def test_nothing_has_no_sections() -> None:
     assert sections(b"", 0, 0) == []
+
+
+def test_sections_and_descriptors_are_counted_where_there_is_a_limit() -> None:
+    message = data(b"a") * 3
+    assert len(sections(message, 0, len(message), 3)) == 3
+    with pytest.raises(TooManySections, match="more than 2 sections"):
+        sections(message, 0, len(message), 2)
+    value = b"\0\x40" * 3 + b"\x40"
+    assert undescribed(value, 0, len(value), 3) == 6
+    with pytest.raises(TooManySections, match="more than 2 descriptors"):
+        undescribed(value, 0, len(value), 2)
+    message = b"\0\x53\x77" + value
+    assert len(sections(message, 0, len(message), 3)) == 1
+    with pytest.raises(TooManySections):
+        sections(message, 0, len(message), 2)

@@ -1,6 +1,9 @@
 """Sub-batches of every codec, in the framings of clients, and none larger than it says."""
 
 import gzip
+import sys
+import threading
+import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +12,15 @@ import cramjam
 import pytest
 
 from gateway.log.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
-from gateway.log.records.decompressing import CODECS
+from gateway.log.records.decompressing import (
+    CODECS,
+    LARGE_BYTES,
+    check_records,
+    decompressed_apart,
+)
 from gateway.log.sub_batches import BadSubBatch, uncompressed
 from tests.chunks import COMPRESS
+from tests.waiting import HANG_S
 
 RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))
 
@@ -124,3 +133,76 @@ def test_a_body_that_grows_beyond_what_it_says_takes_no_memory(
         tracemalloc.stop()
 
     assert peak < 3 * len(bomb) + (1 << 20)
+
+
+# In memory of their own
+
+
+def opened_apart(codec: int, body: bytes, records: int, size: int) -> bytes:
+    head = SubBatch(codec, records, size, 2, 2 + len(body))
+    with decompressed_apart(b"<<" + body + b">>", head, UNCOMPRESSED_BYTES_MAX) as room:
+        return room[:]
+
+
+@COMPRESSED
+def test_every_codec_gives_its_records_in_memory_of_their_own(
+    codec: Codec, compress: Callable[[bytes], Any]
+) -> None:
+    assert opened_apart(codec, bytes(compress(RAW)), 9_000, len(RAW)) == RAW
+
+
+@COMPRESSED
+def test_there_too_what_is_not_as_the_head_says_is_refused(
+    codec: Codec, compress: Callable[[bytes], Any]
+) -> None:
+    body, size = bytes(compress(RAW)), len(RAW)
+    with pytest.raises(BadSubBatch, match="does not hold 9001 records"):
+        opened_apart(codec, body, 9_001, size)
+    with pytest.raises(BadSubBatch, match=f"is not {size + 1} bytes"):
+        opened_apart(codec, body, 9_000, size + 1)
+    with pytest.raises(BadSubBatch, match="bytes, more than"):
+        opened_apart(codec, body, 9_000, UNCOMPRESSED_BYTES_MAX + 1)
+
+
+def test_a_large_sub_batch_holds_no_record_that_no_publisher_could_send() -> None:
+    for size, is_taken in ((LARGE_BYTES, True), (LARGE_BYTES + 1, False)):
+        raw = size.to_bytes(4) + bytes(size)
+        body = bytes(cramjam.zstd.compress(raw))
+        if is_taken:
+            assert opened_apart(Codec.ZSTD, body, 1, len(raw)) == raw
+        else:
+            with pytest.raises(BadSubBatch, match="a record of more than 1048576 bytes"):
+                opened_apart(Codec.ZSTD, body, 1, len(raw))
+
+
+def test_records_are_counted() -> None:
+    check_records(RAW, SubBatch(Codec.NONE, 9_000, 0, 0, 0))
+    for count in (0, 8_999, 9_001):
+        with pytest.raises(BadSubBatch, match=f"does not hold {count} records"):
+            check_records(RAW, SubBatch(Codec.NONE, count, 0, 0, 0))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_another_thread_runs_meanwhile(codec: Codec) -> None:
+    raw = b"".join(size.to_bytes(4) + bytes(size) for size in [LARGE_BYTES - 4] * 64)
+    body = bytes(COMPRESS[codec](raw))
+    count, counts = 0, []
+
+    def work() -> None:
+        counts.append(count)
+        head = SubBatch(codec, 64, len(raw), 0, len(body))
+        decompressed_apart(body, head, UNCOMPRESSED_BYTES_MAX).close()
+        counts.append(count)
+
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(HANG_S)  # then a thread runs until it gives up the lock
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        while thread.is_alive():
+            count += 1
+            time.sleep(0)
+    finally:
+        sys.setswitchinterval(interval_s)
+
+    assert counts[1] - counts[0] > 10

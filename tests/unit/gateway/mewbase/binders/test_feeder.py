@@ -3,17 +3,19 @@
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import bson
 import pytest
 
 from gateway.log.names import binder_table
+from gateway.log.records.openings import Room
 from gateway.mewbase.binders import folding
 from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.projection import Projection
 from gateway.mewbase.events import record_of
+from gateway.mewbase.sources import Reading
 from gateway.pending import Pending, start
 from gateway.settings.mewbase import BadSubBatches
 from store.api import Done, TableEntry
@@ -23,6 +25,7 @@ from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.log.log_rig import put
 from tests.unit.gateway.stream.link_rig import Broker
 
+T = TypeVar("T")
 SUM = {"mode": "add", "path": "sum", "quantity": "n"}
 
 
@@ -35,6 +38,7 @@ class Rig:
         for name in ("a", "b"):
             self.broker.store_rig.run(self.broker.streams.create(name, {}))
         self.feeders: list[Feeder] = []
+        self.reading = Reading(self.wait, Room(1 << 26, self.in_thread))
         self.pauses: list[tuple[int, Pending[None]]] = []
         self.fate = BadSubBatches.SKIP
         self.binder = self._opened()
@@ -68,18 +72,16 @@ class Rig:
     def feed(self, channel: str = "a", **more: str) -> Feeder:
         number = len(self.feeders)
         described = {"name": f"p{number}", "channel": channel, "binder": "x", "id": "id", **more}
-        ports = FeederPorts(self.broker.streams, self.wait, self.in_thread)
+        ports = FeederPorts(self.broker.streams, self.in_thread, self.reading)
         projection = Projection.model_validate(described)
         feeder = Feeder(projection, self.binder, ports, None, self.fate)
         self.feeders.append(feeder)
         feeder.start()
         return feeder
 
-    @staticmethod
-    def in_thread(function: Callable[[], None]) -> Pending[None]:
-        done: Pending[None] = Pending()
-        function()
-        done.settle(None)
+    def in_thread(self, function: Callable[[], T]) -> Pending[T]:
+        done: Pending[T] = Pending()
+        self.broker.loop.call_soon(lambda: done.settle(function()))
         return done
 
     def publish(self, channel: str = "a", *events: dict[str, Any] | SubBatch) -> None:

@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def behind(source: Buffer, position: int, count: int, bytes_max: int) -> int: ...
