@@ -24,6 +24,10 @@ EVENT_BYTES_MAX = MIB - KIB - 64
 """A message of a stream has at most 1 MiB less 1 KiB, and an event is its body."""
 
 
+BINDER_IDS_MAX = 100_000
+"""The most ids of a binder, if the settings do not say otherwise."""
+
+
 class Form(enum.Enum):
     """Form of what clients are told, where the protocol's page and its first client differ."""
 
@@ -131,6 +135,13 @@ class _Queries(Section):
         "TOML file of the projections, which make documents of binders out of events. "
         "docs/protocols/mewbase.md describes it.",
         unset="no projections",
+    )
+    binder_ids_max: Integer = setting(
+        BINDER_IDS_MAX,
+        "Ids of one binder, all of which are in memory: 1 KiB each at most. An event that would "
+        "make a document under another one is passed over.",
+        ge=1,
+        le=100_000_000,
     )
     query_response: QueryResponse = setting(
         QueryResponse.AUTO,

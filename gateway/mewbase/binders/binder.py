@@ -13,6 +13,7 @@ from gateway.broker.locks import Locks
 from gateway.log.tracking import create_table_if_missing
 from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, place_key
 from gateway.pending import Pending
+from gateway.settings.mewbase import BINDER_IDS_MAX
 from store.api import ANY_VERSION, NOT_EXISTS, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment
 
@@ -64,11 +65,13 @@ class Binder:
 
     Attributes:
         name: Its name.
+        ids_max: The most ids: there is no document under another one.
         readers: The open queries.
     """
 
-    def __init__(self, name: str, store: SegmentStore, table: str) -> None:
+    def __init__(self, name: str, store: SegmentStore, table: str, ids_max: int) -> None:
         self.name = name
+        self.ids_max = ids_max
         self.readers: set[Reader] = set()
         self._store = store
         self._table = table
@@ -93,6 +96,18 @@ class Binder:
     def sort(self) -> None:
         """Sort what was taken."""
         self._names.sort()
+
+    # Ids
+
+    def has(self, name: bytes) -> bool:
+        """Return whether there is a document under an id."""
+        at = bisect_left(self._names, name)
+        return at < len(self._names) and self._names[at] == name
+
+    @property
+    def ids_left(self) -> int:
+        """Number of ids that it may still get."""
+        return max(self.ids_max - len(self._names), 0)
 
     # Reading
 
@@ -156,7 +171,7 @@ class Binder:
 
     def _add(self, names: Iterable[bytes]) -> None:
         """Sort ids in that are new."""
-        new = [name for name in names if not self._has(name)]
+        new = [name for name in names if not self.has(name)]
         if len(new) <= _INSERTED_MAX:
             for name in new:
                 insort(self._names, name)
@@ -164,19 +179,17 @@ class Binder:
             self._names += new
             self._names.sort()
 
-    def _has(self, name: bytes) -> bool:
-        at = bisect_left(self._names, name)
-        return at < len(self._names) and self._names[at] == name
-
     async def close(self) -> None:
         """Wait until what is being written is stored."""
         await self._locks.all_released()
 
 
-async def open_binder(name: str, store: SegmentStore, table: str) -> Binder:
+async def open_binder(
+    name: str, store: SegmentStore, table: str, ids_max: int = BINDER_IDS_MAX
+) -> Binder:
     """Open a binder; make its table if it is missing. Raises StoreError."""
     await create_table_if_missing(store, table)
-    binder = Binder(name, store, table)
+    binder = Binder(name, store, table, ids_max)
     continuation: bytes | None = None
     while True:
         page: Pending[TablePage] = Pending()

@@ -96,7 +96,7 @@ async def open_binders(
     for name in dict.fromkeys([*settings.binders, *(each.binder for each in projections)]):
         table = names.binder_table(virtual_host.name, name)
         virtual_host.more_tables.add(table)
-        binders.add(await open_binder(name, store, table))
+        binders.add(await open_binder(name, store, table, settings.binder_ids_max))
     for projection in projections:
         binder = binders.find(projection.binder)
         assert binder is not None

@@ -31,6 +31,7 @@ class _Named(NamedTuple):
         position: Its position.
         event: The event; empty if it makes no document.
         name: The id of the document; empty if it makes none.
+        is_new: Whether the binder has no document under it.
         reason: Why it makes none. No exception: its frames would keep events until they are
             collected as garbage.
     """
@@ -38,6 +39,7 @@ class _Named(NamedTuple):
     position: int
     event: bytes
     name: str
+    is_new: bool = False
     reason: str = ""
 
 
@@ -47,13 +49,15 @@ class Batch:
     Attributes:
         before: Documents as they were when they were read.
         changes: Documents as they are now.
+        ids_left: Number of documents that may still be new.
         size_bytes: Bytes of both.
         changed_bytes: Bytes of the changed ones.
         next_position: Position behind the last event that was taken.
         passed_over: Position of each event that makes no document, and the reason.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ids_left: int) -> None:
+        self.ids_left = ids_left
         self.before: dict[bytes, Kept] = {}
         self.changes: dict[bytes, bytes] = {}
         self.size_bytes = 0
@@ -74,6 +78,14 @@ class Batch:
         """Return a document as it is now; None if there is none."""
         changed = self.changes.get(name)
         return changed if changed is not None else self.before.get(name, Kept()).content
+
+    def add(self, name: bytes, content: bytes) -> None:
+        """Make a document that the binder does not have. Raises NoDocument: it has no room."""
+        if name not in self.changes:
+            if not self.ids_left:
+                raise NoDocument("the binder takes no more ids (mewbase.binder_ids_max)")
+            self.ids_left -= 1
+        self.put(name, content)
 
     def put(self, name: bytes, content: bytes) -> None:
         """Change a document."""
@@ -122,7 +134,7 @@ class Folder:
 
         Nothing is stored by that.
         """
-        batch = Batch()
+        batch = Batch(binder.ids_left)
         for begin in range(0, len(records), _STEP_EVENTS):
             step = await self._read(binder, records[begin : begin + _STEP_EVENTS], batch)
             if self._is_slow:
@@ -143,7 +155,7 @@ class Folder:
         step: list[_Named] = []
         time_slice = await self._turns.slice()
         for record in records:
-            step.append(self._named(record))
+            step.append(self._named(binder, record))
             time_slice = await self._turns.go_on(time_slice)
         self._turns.end(time_slice)
         if self._reads:
@@ -155,13 +167,14 @@ class Folder:
                 batch.size_bytes += len(kept.content or b"")
         return step
 
-    def _named(self, record: Record) -> _Named:
+    def _named(self, binder: Binder, record: Record) -> _Named:
         position, _, content = record
         try:
             event = event_of(content)
-            return _Named(position, event, self._projection.id_of(event))
+            name = self._projection.id_of(event)
         except (NoDocument, TooManySections) as error:
-            return _Named(position, b"", "", str(error))
+            return _Named(position, b"", "", reason=str(error))
+        return _Named(position, event, name, not binder.has(name.encode()))
 
     def _fold_step(self, step: list[_Named], batch: Batch) -> None:
         """Take the events of a step, up to one with which the batch is full."""
@@ -170,13 +183,14 @@ class Folder:
                 self._fold_one(named, batch)
 
     def _fold_one(self, named: _Named, batch: Batch) -> None:
-        position, event, name, reason = named
+        position, event, name, is_new, reason = named
         batch.next_position = position + 1
         if reason:
             batch.pass_over(position, reason)
             return
         raw = name.encode()
         try:
-            batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))
+            content = checked(name, self._fold(name, batch.known(raw), event))
+            (batch.add if is_new else batch.put)(raw, content)
         except NoDocument as error:
             batch.pass_over(position, str(error))

@@ -12,7 +12,7 @@ import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gateway.mewbase.binders.rows import has_room
+from gateway.mewbase.binders.rows import ID_BYTES_MAX, has_room
 from gateway.mewbase.documents import (
     EMPTY,
     NoDocument,
@@ -84,6 +84,9 @@ class Projection(BaseModel):
         name = _text_at(event, self.id)
         if not name:
             raise NoDocument(f"it has no field {self.id!r} with a text or a whole number")
+        size = len(name.encode())
+        if size > ID_BYTES_MAX:
+            raise NoDocument(f"its id has {size} bytes, and {ID_BYTES_MAX} are the most")
         return name
 
     def fold(self, change: Change | None = None) -> Fold:

@@ -9,11 +9,12 @@ The generation is that of the channel's stream: another stream of the name has a
 import struct
 from typing import Final, NamedTuple
 
-from store.api import ENTRY_BYTES_MAX, KEY_BYTES_MAX
+from store.api import ENTRY_BYTES_MAX
 
 DOCUMENT: Final = b"d"
 PLACE: Final = b"p"
-ID_BYTES_MAX: Final = KEY_BYTES_MAX - len(DOCUMENT)
+ID_BYTES_MAX: Final = 1_024
+"""Longest id: all ids of a binder are in memory."""
 _PLACE: Final = struct.Struct(">QQ")
 
 
@@ -44,5 +45,5 @@ def place_key(projection: str) -> bytes:
 
 
 def has_room(name: bytes, document: bytes) -> bool:
-    """Tell whether a document fits into a row."""
-    return len(name) <= ID_BYTES_MAX and len(name) + len(document) < ENTRY_BYTES_MAX
+    """Return whether a document fits into a row."""
+    return len(name) + len(document) < ENTRY_BYTES_MAX

@@ -8,6 +8,7 @@ from functools import partial
 
 from gateway.broker.access.model import Right
 from gateway.mewbase.binders.binder import Binder
+from gateway.mewbase.binders.rows import ID_BYTES_MAX
 from gateway.mewbase.link import Link
 from gateway.mewbase.matcher import BadMatcher, Matcher, read_matcher
 from gateway.mewbase.query import Query
@@ -38,6 +39,10 @@ async def _matcher(link: Link, request: Request) -> Matcher | None:
     """Return what documents have to match; None if one is asked for by its id. Raises Refusal."""
     values = request.values
     if values["docID"] is not None:
+        size = len(values["docID"].encode())
+        if size > ID_BYTES_MAX:
+            reason = f"QUERY: docID has {size} bytes, and {ID_BYTES_MAX} are the most"
+            raise Refusal(Code.BAD_REQUEST, reason)
         return None
     if values["matcher"] is None:
         raise Refusal(Code.BAD_REQUEST, "QUERY: matcher or docID is missing")

@@ -113,6 +113,7 @@ def test_case_69_one_document_is_found_by_its_id(client: MewbaseClient) -> None:
     assert ask(client, docID="a", matcher={"n": 5}) == [{"id": "a", "n": 1}]
     assert ask(client, docID="7") == [{"id": 7, "n": 2}]
     assert ask(client, docID="b") == [None]
+    assert ask(client, docID="b" * 1024) == [None]
 
 
 def test_case_70_queries_at_a_time_have_each_their_own_end(client: MewbaseClient) -> None:
@@ -216,6 +217,7 @@ def test_a_query_ends_when_too_much_changes_before_it_comes_there(
         ({"binder": "binder1", "matcher": {"$gt": 1}}, 104),
         ({"binder": "binder1", "matcher": [1]}, 104),
         ({"binder": "binder1", "docID": 7}, 104),
+        ({"binder": "binder1", "docID": "x" * 1025}, 104),
         ({"binder": 1, "matcher": {}}, 104),
     ],
 )

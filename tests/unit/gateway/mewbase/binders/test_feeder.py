@@ -41,11 +41,12 @@ class Rig:
         self.reading = Reading(self.wait, Room(1 << 26, self.in_thread))
         self.pauses: list[tuple[int, Pending[None]]] = []
         self.fate = BadSubBatches.SKIP
+        self.ids_max = 100
         self.binder = self._opened()
 
     def _opened(self) -> Binder:
         rig = self.broker.store_rig
-        return rig.run(open_binder("x", rig.store, binder_table("/", "x")))
+        return rig.run(open_binder("x", rig.store, binder_table("/", "x"), self.ids_max))
 
     def restart(self) -> None:
         """Open the same directory anew, as after a kill."""
@@ -347,3 +348,42 @@ def test_one_that_may_not_pass_a_bad_sub_batch_takes_what_is_before_it_and_waits
     rig.fate = BadSubBatches.SKIP
     rig.feed(**SUM)
     assert rig.sum() == 7
+
+
+@pytest.mark.parametrize("mode", [{}, {"mode": "merge"}, SUM])
+def test_a_binder_takes_so_many_ids_and_goes_on_with_those_that_it_has(
+    rig: Rig, caplog: pytest.LogCaptureFixture, mode: dict[str, str]
+) -> None:
+    rig.ids_max = 3
+    rig.restart()
+    feeder = rig.feed(**mode)
+    for names in ("abac", "bdcd", "aed"):  # more than the binder takes, and some of them again
+        rig.publish("a", *({"id": name, "n": 1} for name in names))
+        rig.caught_up()
+    assert sorted(rig.documents()) == ["a", "b", "c"]
+    assert feeder.passed_over.count == 4
+    assert "reason=the binder takes no more ids (mewbase.binder_ids_max)" in caplog.text
+    rig.restart()
+    again = rig.feed(**mode)
+    rig.publish("a", {"id": "d", "n": 1}, {"id": "c", "n": 7})
+    rig.caught_up()
+    assert sorted(rig.documents()) == ["a", "b", "c"]
+    assert again.passed_over.count == 1
+
+
+def test_an_event_that_makes_no_document_takes_no_id(rig: Rig) -> None:
+    rig.ids_max = 1
+    rig.restart()
+    rig.feed(**SUM)
+    rig.publish("a", {"id": "a"}, {"id": "b", "n": 1}, {"id": "c", "n": 1})
+    rig.caught_up()
+    assert list(rig.documents()) == ["b"]
+
+
+def test_an_id_has_at_most_1024_bytes(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    feeder = rig.feed()
+    rig.publish("a", {"id": "\xe9" * 512}, {"id": "\xe9" * 512 + "x"})
+    rig.caught_up()
+    assert list(rig.documents()) == ["\xe9" * 512]
+    assert feeder.passed_over.count == 1
+    assert "reason=its id has 1025 bytes, and 1024 are the most" in caplog.text

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from gateway.mewbase.binders.projection import Change, Projection, checked
 from gateway.mewbase.documents import NoDocument
-from store.api import ENTRY_BYTES_MAX, KEY_BYTES_MAX
+from store.api import ENTRY_BYTES_MAX
 
 BASE = {"name": "p", "channel": "c", "binder": "b", "id": "id"}
 
@@ -123,8 +123,6 @@ def test_a_document_has_to_fit_its_row() -> None:
     assert checked("ab", sized(ENTRY_BYTES_MAX - 3))
     with pytest.raises(NoDocument, match="too much"):
         checked("ab", sized(ENTRY_BYTES_MAX - 2))
-    with pytest.raises(NoDocument, match="too much"):
-        checked("a" * KEY_BYTES_MAX, sized(100))
 
 
 def test_a_document_has_to_be_within_the_depth() -> None:
