@@ -210,7 +210,7 @@ def _projections_of(mewbase: MewbaseSettings) -> tuple[list[Projection], dict[st
         projections = read_projections(path)
         return projections, functions_of(projections)
     except BadProjections as error:
-        raise ConfigError(Problem("mewbase.projections_file", str(error))) from None
+        raise ConfigError.in_file("mewbase.projections_file", path, *error.problems) from None
 
 
 def _limits_of(mewbase: MewbaseSettings) -> Limits:

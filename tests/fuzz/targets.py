@@ -31,7 +31,8 @@ from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
 from gateway.management.wire import read_head
-from gateway.mewbase.binders.projection import Projection, checked
+from gateway.mewbase.binders.projection import checked
+from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of, record_of
 from gateway.mewbase.matcher import BadMatcher, Matcher
@@ -75,7 +76,7 @@ _CAPACITIES: Final = (1 << 14, 130, 200, 57)
 _BSON: Final = CodecOptions[dict[str, object]](datetime_conversion=DatetimeConversion.DATETIME_MS)
 _PROJECTION: Final = {"name": "p", "channel": "c", "binder": "b", "id": "id"}
 _PROJECTIONS: Final = [
-    Projection.model_validate(_PROJECTION | more)
+    projection_of(_PROJECTION | more)
     for more in (
         {},
         {"mode": "merge", "id": "id.id"},

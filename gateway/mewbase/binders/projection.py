@@ -6,11 +6,11 @@ document and on the event alone, so a binder is its channel, folded.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.mewbase.binders.rows import ID_BYTES_MAX, has_room
 from gateway.mewbase.documents import (
@@ -38,10 +38,14 @@ _OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_AUTO, tz_aware=True
 )
 _FIELD: Final = re.compile(r"\{([^{}]+)\}")
+_PART: Final = r"(?:\{[^{}]+\}|[^.{}\0])+"
+_PATH: Final = re.compile(rf"{_PART}(?:\.{_PART})*")
+_NAMES: Final = re.compile(r"[^.\0]+(?:\.[^.\0]+)*")
 
 
-class Projection(BaseModel):
-    """A projection, as a file describes it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """A projection, as a file describes it; `projections_file` judges what it says.
 
     Attributes:
         name: Its name; its place in the channel is kept under it.
@@ -55,29 +59,19 @@ class Projection(BaseModel):
             that field of the event.
         quantity: For `add`: the field of the event that is added.
         function: For `python`: the entry point of the group `hutch.projections`.
-        start: `first`: a new projection begins at the channel's first event; `now`: at its end.
+        start: `from` in a file. `first`: a new projection begins at the channel's first event;
+            `now`: at its end.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1, max_length=255)
-    channel: str = Field(min_length=1)
-    binder: str = Field(min_length=1)
-    id: str = Field(min_length=1)
-    mode: str = Field("replace", pattern="^(replace|merge|add|python)$")
+    name: str
+    channel: str
+    binder: str
+    id: str
+    mode: str = "replace"
     path: str = ""
     quantity: str = ""
     function: str = ""
-    start: str = Field("first", alias="from", pattern="^(first|now)$")
-
-    @model_validator(mode="after")
-    def _check_mode(self) -> "Projection":
-        wanted = {"add": {"path", "quantity"}, "python": {"function"}}.get(self.mode, set())
-        for name in ("path", "quantity", "function"):
-            if bool(getattr(self, name)) != (name in wanted):
-                verb = "needs" if name in wanted else "takes no"
-                raise ValueError(f"mode {self.mode} {verb} `{name}`")
-        return self
+    start: str = "first"
 
     def id_of(self, event: bytes) -> str:
         """Return the id of the document that an event changes. Raises NoDocument: it names none."""
@@ -101,16 +95,27 @@ class Projection(BaseModel):
         return lambda _, older, event: _changed(change, older, event)
 
     def _added(self, name: str, older: bytes | None, event: bytes) -> bytes:
-        path = [_FIELD.sub(lambda m: _named(event, m[1]), part) for part in self._parts()]
+        path = [_FIELD.sub(lambda m: _named(event, m[1]), part) for part in _parts_of(self.path)]
         amount = _value_at(event, self.quantity)
         if amount is None:
             raise NoDocument(f"it has no field {self.quantity!r}")
         begun = document(text("id", name)) if older is None else older
         return added(begun, [part.encode() for part in path], event, amount)
 
-    def _parts(self) -> list[str]:
-        """Split the path at its dots, but not within braces."""
-        return re.findall(r"(?:\{[^{}]*\}|[^.{}])+", self.path)
+
+def names_fields(path: str) -> bool:
+    """Return whether a text is the name of a field, or names with dots between them."""
+    return _NAMES.fullmatch(path) is not None
+
+
+def leads_somewhere(path: str) -> bool:
+    """Return whether a text is names with dots between them, in which {field} stands for a name."""
+    return _PATH.fullmatch(path) is not None and all(map(names_fields, _FIELD.findall(path)))
+
+
+def _parts_of(path: str) -> list[str]:
+    """Split a path at its dots, but not within braces."""
+    return re.findall(_PART, path)
 
 
 def checked(name: str, new: bytes) -> bytes:

@@ -289,6 +289,11 @@ def test_a_projection_that_begins_now_leaves_out_what_was_before(
     [
         ("x = 1", "there may be tables [[projections]], and nothing else"),
         (PROJECTIONS, "no installed package has an entry point 'count_events'"),
+        (
+            PROJECTIONS.replace("of.{kind}", "...").replace('"id"', '".id"'),
+            "projection 1: `id` is '.id', and has to be the name of a field",
+        ),
+        (PROJECTIONS.replace("of.{kind}", "..."), "projection 4: `path` is '...', and has to be"),
     ],
 )
 def test_a_file_that_cannot_be_used_stops_the_start(

@@ -13,7 +13,7 @@ from gateway.log.records.openings import Room
 from gateway.mewbase.binders import folding
 from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
-from gateway.mewbase.binders.projection import Projection
+from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.events import record_of
 from gateway.mewbase.sources import Reading
 from gateway.pending import Pending, start
@@ -74,7 +74,7 @@ class Rig:
         number = len(self.feeders)
         described = {"name": f"p{number}", "channel": channel, "binder": "x", "id": "id", **more}
         ports = FeederPorts(self.broker.streams, self.in_thread, self.reading)
-        projection = Projection.model_validate(described)
+        projection = projection_of(described)
         feeder = Feeder(projection, self.binder, ports, None, self.fate)
         self.feeders.append(feeder)
         feeder.start()
