@@ -135,6 +135,7 @@ class MewbasePorts:
             thread_of=lambda name: Threads(self._loop, 1, name=f"projection-{name}").run,
         )
         binders = await awaited(opening)
+        backend.service.add_part(binders)
         backend.readers.append(lambda: awaited(binders.stop()))
         return binders
 

@@ -59,6 +59,15 @@ class Door(Protocol):
         ...
 
 
+class Part(Protocol):
+    """Work that goes on beside the clients, as administrators see it."""
+
+    @property
+    def ended(self) -> list[str]:
+        """Parts of it that have ended though the server goes on, in words."""
+        ...
+
+
 class DoorBlocked(Exception):
     """A door cannot be opened again; the message says why."""
 
@@ -102,6 +111,7 @@ class Service:
         self.is_stopped = False
         self._connections = connections
         self._doors: list[Door] = []
+        self._parts: list[Part] = []
         self._alarms: set[Resource] = set()
 
     @property
@@ -112,6 +122,15 @@ class Service:
     def add_door(self, door: Door) -> None:
         """Note a door that was opened."""
         self._doors.append(door)
+
+    def add_part(self, part: Part) -> None:
+        """Note work that goes on beside the clients."""
+        self._parts.append(part)
+
+    @property
+    def ended(self) -> list[str]:
+        """Work that should go on and has ended, in words; only a start begins it again."""
+        return [text for part in self._parts for text in part.ended]
 
     # Alarms
 

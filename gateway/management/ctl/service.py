@@ -26,6 +26,7 @@ def _shown(answer: Mapping[str, Any]) -> str:
     lines += [
         f"state        {state}",
         f"alarms       {', '.join(answer['alarms']) or 'none'}",
+        *(f"ended        {visible(text)}" for text in answer["ended"]),
         f"connections  {answer['connections']}",
         f"version      {answer['product_name']} {answer['product_version']}",
         f"uptime       {timedelta(seconds=answer['uptime'])}",

@@ -58,6 +58,7 @@ async def status(administration: Administration) -> object:
             for host, port in door.addresses
         ],
         "alarms": [resource.value for resource in service.alarms],
+        "ended": service.ended,
         "is_draining": service.is_draining,
         "is_stopped": service.is_stopped,
         "consumer_update_timeout_ms": service.consumer_update_timeout_ms,

@@ -41,6 +41,17 @@ class Binders:
         """Return a binder; None if there is none of the name."""
         return self._binders.get(name)
 
+    def ended_of(self, binder: Binder) -> str:
+        """Return the name of a projection of a binder that has ended; empty if none has."""
+        ended = (each for each in self._feeders if each.binder is binder and each.failure)
+        return next((each.projection.name for each in ended), "")
+
+    @property
+    def ended(self) -> list[str]:
+        """Projections that have ended though the server goes on, each with the reason."""
+        ended = (each for each in self._feeders if each.failure)
+        return [f"projection {each.projection.name!r}: {each.failure}" for each in ended]
+
     async def freshen(self, binder: Binder) -> None:
         """Wait until a binder has what was published by now, but not for long."""
         either: Pending[None] = Pending()

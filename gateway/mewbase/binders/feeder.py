@@ -64,6 +64,7 @@ class Feeder:
         binder: Gets its documents.
         begun: Settled when its place in the channel is stored, or it has to wait for the channel.
         passed_over: Events of which it made no document since the start.
+        failure: Why it has ended, though the server goes on; empty if it has not.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Feeder:
         self.begun: Pending[None] = Pending()
         line = "events make no document projection=%s"
         self.passed_over = PassedOver(ports.reading.wait, line, projection.name)
+        self.failure = ""
         self._ports = ports
         self._bad_sub_batches = bad_sub_batches
         self._turns = ports.reading.turns
@@ -113,7 +115,10 @@ class Feeder:
 
     def _over(self, outcome: BaseException | None) -> None:
         if outcome is not None:
-            log.error("projection has ended projection=%s", self.projection.name, exc_info=outcome)
+            name, channel = self.projection.name, self.projection.channel
+            line = "projection has ended projection=%s channel=%s"
+            log.error(line, name, channel, exc_info=outcome)
+            self.failure = f"{outcome!r:.200}"
         self._lose_log()
         self._ended.settle(None)
 
@@ -121,21 +126,29 @@ class Feeder:
 
     async def _go(self) -> None:
         pause_ms = 0
+        is_told = False
         while not self._is_stopped:
             before = self._stored
             try:
                 await self._feed()
             except StreamDoesNotExist:
+                if not is_told:
+                    self._say_waits("there is no such channel; it begins when one is made")
+                is_told = True
                 pause_ms = _NO_CHANNEL_MS
             except (StoreError, LogError, BrokerError, NoEvents, _ChannelGone) as error:
-                line = "projection waits projection=%s channel=%s error=%s"
-                log.warning(line, self.projection.name, self.projection.channel, error)
+                self._say_waits(error)
+                is_told = False
                 went_on = self._stored != before
                 longer_ms = _PAUSE_MS if went_on else max(2 * pause_ms, _PAUSE_MS)
                 pause_ms = min(longer_ms, _PAUSE_MS_MAX)
             self._lose_log()
             if not self._is_stopped:
                 await self._pause(pause_ms)
+
+    def _say_waits(self, error: object) -> None:
+        line = "projection waits projection=%s channel=%s error=%s"
+        log.warning(line, self.projection.name, self.projection.channel, error)
 
     async def _pause(self, pause_ms: int) -> None:
         """Wait for a while, or for the stop."""

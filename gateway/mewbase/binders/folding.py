@@ -1,5 +1,6 @@
 """Folding: batches of events into the documents that they change."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
@@ -13,6 +14,8 @@ from gateway.mewbase.events import event_of
 from gateway.mewbase.sources import Reading
 from gateway.pending import Pending
 from store.api import ANY_VERSION
+
+log = logging.getLogger(__name__)
 
 _STEP_EVENTS: Final = 32
 """Events whose documents are read at once; each may have 1 MiB."""
@@ -172,8 +175,8 @@ class Folder:
         try:
             event = event_of(content)
             name = self._projection.id_of(event)
-        except (NoDocument, TooManySections) as error:
-            return _Named(position, b"", "", reason=str(error))
+        except Exception as error:  # noqa: BLE001  # as in `_fold_one`
+            return _Named(position, b"", "", reason=_reason_of(error))
         return _Named(position, event, name, not binder.has(name.encode()))
 
     def _fold_step(self, step: list[_Named], batch: Batch) -> None:
@@ -192,5 +195,13 @@ class Folder:
         try:
             content = checked(name, self._fold(name, batch.known(raw), event))
             (batch.add if is_new else batch.put)(raw, content)
-        except NoDocument as error:
-            batch.pass_over(position, str(error))
+        except Exception as error:  # noqa: BLE001  # one event, whatever is in it, ends no projection
+            batch.pass_over(position, _reason_of(error))
+
+
+def _reason_of(error: Exception) -> str:
+    """Return why an event makes no document; a fault of ours is logged, to be found."""
+    if isinstance(error, (NoDocument, TooManySections)):
+        return str(error)
+    log.debug("event cannot be taken", exc_info=error)
+    return f"a fault of the server: {error!r:.200}"

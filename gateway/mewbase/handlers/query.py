@@ -80,6 +80,10 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
     if name is not None:
         (kept,) = await link.host.reading.alone(binder.read([name.encode()]))
     link.require(Right.READ, binder.name)  # the right may have been taken away meanwhile
+    ended = link.host.binders.ended_of(binder)
+    if ended:
+        reason = f"the projection {ended!r} of the binder has ended: the server's log says why"
+        raise Refusal(Code.SERVER, reason)
     if kept is not None:
         if not link.is_closed:
             _take(link, number)

@@ -6,13 +6,14 @@ import os
 import random
 import threading
 import time
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.http_client import eventually
+from tests.http_client import Api, eventually
 from tests.integration.administrator import ctl
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import HutchServer
@@ -21,6 +22,7 @@ from tests.mewbase_client import MewbaseClient
 KILLS: Final = int(os.environ.get("HUTCH_MEWBASE_KILLS", "10"))
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or "20260101")
 IDS: Final = 20
+ALARMS: Final = "health/checks/alarms"
 PROJECTIONS: Final = """
 [[projections]]
 name = "replace"
@@ -66,6 +68,14 @@ def count_events(document, event):
     if event["n"] == 13:
         raise ValueError("thirteen")
     return {"id": event["id"], "events": (document or {"events": 0})["events"] + 1}
+
+async def fail(*_):
+    raise RuntimeError("broken")
+
+def break_the_server(document, event):
+    from gateway.mewbase.binders.binder import Binder
+    Binder.change = fail
+    return event
 """
 
 pytestmark = pytest.mark.timeout(60 + 15 * KILLS)
@@ -78,7 +88,9 @@ def installed(folder: Path) -> str:
     (folder / "counting.py").write_text(FUNCTIONS)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[hutch.projections]\ncount_events = counting:count_events\n"
+        "[hutch.projections]\n"
+        "count_events = counting:count_events\n"
+        "break_the_server = counting:break_the_server\n"
     )
     return str(folder)
 
@@ -240,6 +252,33 @@ def test_what_makes_no_document_is_logged_and_passed_over(start_binders: StartMe
             f"events make no document projection={projection} channel=channel{number} events=1 "
         )
         server.wait_for_log(f"reason={reason}")
+
+
+def test_a_projection_that_has_ended_is_told_to_everyone(
+    start_binders: StartMewbase, tmp_path: Path
+) -> None:
+    server = start_binders("--durability", "os", "--management-port", "0")
+    api = Api(*server.management, ("mew", "base"))
+    assert (ctl(server, "status")["ended"], api.status("GET", ALARMS)) == ([], HTTPStatus.OK)
+    server.kill()
+    text = PROJECTIONS.replace('"count_events"', '"break_the_server"')
+    (tmp_path / "projections.toml").write_text(text)
+    server.restart()
+    with MewbaseClient(port_of(server)) as client:
+        client.connect()
+        client.publish("channel1", {"id": "a", "n": 1, "kind": "k"})
+        server.wait_for_log("projection has ended projection=python channel=channel1")
+        wanted: list[dict[str, object]] = [{"docID": "a"}, {"matcher": {}}]
+        for matcher in wanted:
+            client.send("QUERY", queryID=1, binder="counted", **matcher)
+            answer = client.must("QUERYRESULT")
+            assert (answer["ok"], answer["errCode"], answer["last"]) == (False, 100, True)
+            assert answer["errMsg"].startswith("the projection 'python' of the binder has ended")
+    ended = ["projection 'python': RuntimeError('broken')"]
+    assert set(ended) <= set(ctl(server, "status")["ended"])
+    api = Api(*server.management, ("mew", "base"))
+    assert api.status("GET", ALARMS) == HTTPStatus.SERVICE_UNAVAILABLE
+    server._output_path("stderr").write_text("")  # of all tests, this one wants a traceback
 
 
 def test_a_channel_that_is_made_anew_is_folded_from_its_beginning(

@@ -32,9 +32,15 @@ async def aliveness(call: Call) -> Response:
 
 
 async def alarms(call: Call) -> Response:
-    """Tell whether an alarm is set."""
-    alarms = [resource.value for resource in call.administration.service.alarms]
-    return failed("There are alarms in effect", alarms=alarms) if alarms else passed()
+    """Answer whether an alarm is set, or work that should go on has ended."""
+    service = call.administration.service
+    alarms = [resource.value for resource in service.alarms]
+    if alarms:
+        return failed("There are alarms in effect", alarms=alarms)
+    ended = service.ended
+    return (
+        failed("work of the server has ended: its log says why", ended=ended) if ended else passed()
+    )
 
 
 async def node(call: Call) -> Response:

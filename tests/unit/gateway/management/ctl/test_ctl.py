@@ -377,6 +377,7 @@ def test_the_status_says_what_runs_where_and_on_what_disk(
         "is_stopped": False,
         "is_draining": False,
         "alarms": ["disk"],
+        "ended": ["projection 'a': no\ngood"],
         "connections": 2,
         "product_name": "Hutch",
         "product_version": "0.1.0",
@@ -391,6 +392,7 @@ def test_the_status_says_what_runs_where_and_on_what_disk(
 
     assert capsys.readouterr().out.splitlines()[1:] == [
         "alarms       disk",
+        "ended        projection 'a': no\\x0agood",
         "connections  2",
         "version      Hutch 0.1.0",
         "uptime       1 day, 2:03:04",

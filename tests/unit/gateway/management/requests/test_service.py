@@ -31,6 +31,7 @@ def test_the_status_says_what_was_changed(rig: Rig) -> None:
     assert status == {
         "listeners": [],
         "alarms": ["disk"],
+        "ended": [],
         "is_disk_full": False,
         "is_draining": True,
         "is_stopped": False,

@@ -12,6 +12,7 @@ from gateway.log.names import binder_table
 from gateway.log.records.openings import Room
 from gateway.mewbase.binders import folding
 from gateway.mewbase.binders.binder import Binder, open_binder
+from gateway.mewbase.binders.binders import Binders
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.events import record_of
@@ -121,10 +122,10 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 
 @pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Rig, StoreError, bool], None]]:
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Rig, Exception, bool], None]]:
     """Let the next update of the binder's table fail; it may be stored all the same."""
 
-    def fail(rig: Rig, error: StoreError, is_stored: bool) -> None:  # noqa: FBT001
+    def fail(rig: Rig, error: Exception, is_stored: bool) -> None:  # noqa: FBT001
         failures = [error]
 
         def update(
@@ -176,7 +177,7 @@ def test_two_projections_may_change_one_document(rig: Rig) -> None:
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_an_update_that_fails_is_neither_lost_nor_doubled(
     rig: Rig,
-    failing: Callable[[Rig, StoreError, bool], None],
+    failing: Callable[[Rig, Exception, bool], None],
     caplog: pytest.LogCaptureFixture,
     error: StoreError,
     is_stored: bool,  # noqa: FBT001
@@ -193,7 +194,7 @@ def test_an_update_that_fails_is_neither_lost_nor_doubled(
 
 
 def test_a_query_does_not_wait_for_a_projection_that_waits_itself(
-    rig: Rig, failing: Callable[[Rig, StoreError, bool], None]
+    rig: Rig, failing: Callable[[Rig, Exception, bool], None]
 ) -> None:
     feeder = rig.feed(**SUM)
     rig.caught_up()
@@ -216,9 +217,13 @@ def test_it_goes_on_where_it_was_after_a_kill(rig: Rig) -> None:
     assert rig.sum() == 10
 
 
-def test_a_channel_that_comes_later_is_found(rig: Rig) -> None:
+def test_a_channel_that_comes_later_is_found_and_told_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     rig.feed("later", **SUM)
-    assert rig.end_pause() == 500
+    assert [rig.end_pause() for _ in range(3)] == [500] * 3
+    told = "projection waits projection=p0 channel=later error=there is no such channel; it begins"
+    assert caplog.text.count(told) == 1
     rig.broker.store_rig.run(rig.broker.streams.create("later", {}))
     rig.end_pause()
     rig.publish("later", *events(1))
@@ -387,3 +392,36 @@ def test_an_id_has_at_most_1024_bytes(rig: Rig, caplog: pytest.LogCaptureFixture
     assert list(rig.documents()) == ["\xe9" * 512]
     assert feeder.passed_over.count == 1
     assert "reason=its id has 1025 bytes, and 1024 are the most" in caplog.text
+
+
+def test_an_event_at_which_the_server_itself_fails_is_passed_over(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A path that leads nowhere is told at the start, and here is not looked at."""
+    feeder = rig.feed(mode="add", path="...", quantity="n")
+    rig.publish("a", *events(1, 2))
+    rig.caught_up()
+    rig.publish("a", *events(3))
+    rig.caught_up()
+    assert feeder.passed_over.count == 3
+    assert not feeder.failure
+    assert "first=0 reason=a fault of the server: ValueError(" in caplog.text
+
+
+def test_one_that_has_ended_is_told_with_its_reason(
+    rig: Rig,
+    failing: Callable[[Rig, Exception, bool], None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    binders = Binders(rig.wait)
+    binders.add(rig.binder)
+    feeder = rig.feed(**SUM)
+    binders._feeders.append(feeder)
+    rig.caught_up()
+    assert (binders.ended_of(rig.binder), binders.ended) == ("", [])
+    failing(rig, RuntimeError("broken"), False)  # noqa: FBT003
+    rig.publish("a", *events(1))
+    rig.caught_up()
+    assert binders.ended_of(rig.binder) == "p0"
+    assert binders.ended == ["projection 'p0': RuntimeError('broken')"]
+    assert "projection has ended projection=p0 channel=a" in caplog.text
