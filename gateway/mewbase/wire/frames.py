@@ -65,7 +65,7 @@ SUBRESPONSE: Final = "SUBRESPONSE"
 QUERYRESULT: Final = "QUERYRESULT"
 QUERYRESPONSE: Final = "QUERYRESPONSE"
 
-_REQUEST_ID: Final = Field("rID", Kind.INT32, "names the request; its answer has the same")
+_REQUEST_ID: Final = Field("rID", Kind.INT64, "names the request; its answer has the same")
 _SUBSCRIPTION: Final = Field("subID", Kind.INT32, "the subscription")
 _QUERY: Final = Field("queryID", Kind.INT32, "the query, unique on its connection")
 _SESSION: Final = Field("sessID", Kind.INT32, "the producer, unique on its connection")
@@ -85,7 +85,7 @@ FRAMES: Final = (
             _optional("username", Kind.TEXT, "the user"),
             _optional("password", Kind.TEXT, "its password"),
             _optional("authInfo", Kind.DOCUMENT, "`username` and `password` instead"),
-            _optional("rID", Kind.INT32, "names the request"),
+            _optional("rID", Kind.INT64, "names the request"),
         ),
         RESPONSE,
     ),
@@ -93,7 +93,7 @@ FRAMES: Final = (
         RESPONSE,
         Sender.SERVER,
         "the answer to a request",
-        (_optional("rID", Kind.INT32, "the request; a CONNECT may have none"), *_OUTCOME),
+        (_optional("rID", Kind.INT64, "the request; a CONNECT may have none"), *_OUTCOME),
     ),
     Frame(
         "PUB",
@@ -175,7 +175,7 @@ FRAMES: Final = (
             _optional("binder", Kind.TEXT, "the binder"),
             _optional("matcher", Kind.DOCUMENT, "fields that wanted documents have"),
             _optional("docID", Kind.TEXT, "the one document that is wanted"),
-            _optional("rID", Kind.INT32, "names the request"),
+            _optional("rID", Kind.INT64, "names the request"),
         ),
         QUERYRESULT,
     ),

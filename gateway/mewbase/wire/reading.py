@@ -76,7 +76,7 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
         raise Unreadable("a frame has no `type` or no `frame`")
     frame = REQUESTS.get(kind)
     if frame is None:
-        request_id = _number(buffer, elements.get(b"rID"), _INT32_RANGE)
+        request_id = _number(buffer, elements.get(b"rID"), _INT64_RANGE)
         return Request(kind.decode(), None, {"rID": request_id}, elements)
     return Request(frame.type, frame, _values(buffer, frame, elements), elements)
 
@@ -143,6 +143,9 @@ def _int32(buffer: bytearray, element: Element) -> int | None:
 
 
 def _int64(buffer: bytearray, element: Element) -> int | None:
+    if element[0] == _INT32:  # as above
+        value: int = _INT32_AT(buffer, element[1])[0]
+        return value
     return _number(buffer, element, _INT64_RANGE)
 
 

@@ -10,7 +10,8 @@ from gateway.mewbase.wire.errors import Code
 from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE
 
 _SIZE: Final = struct.Struct("<i")
-_INT32_MAX: Final = (1 << 31) - 1
+_LONG: Final = struct.Struct("<q")
+_INT32_MIN, _INT32_MAX = -1 << 31, (1 << 31) - 1
 _BINARY: Final = 0x05
 
 
@@ -45,6 +46,13 @@ def int32(name: str, value: int) -> bytes:
     return _named(0x10, name, _SIZE.pack(value))
 
 
+def _request(value: int) -> bytes:
+    """Return the element that names a request: an int32, or an int64 if it needs that."""
+    if _INT32_MIN <= value <= _INT32_MAX:
+        return int32("rID", value)
+    return _named(0x12, "rID", _LONG.pack(value))
+
+
 def truth(name: str, value: bool) -> bytes:  # noqa: FBT001  # the value itself
     """Return an element that is a boolean."""
     return _named(0x08, name, bytes((value,)))
@@ -69,7 +77,9 @@ _OK_HEAD, _OK_TAIL = _OK[: _OK.index(b"rID\0") + 4], _OK[_OK.index(b"rID\0") + 8
 
 def stored(request_id: int) -> bytes:
     """Return the RESPONSE to a request that is done."""
-    return _OK_HEAD + _SIZE.pack(request_id) + _OK_TAIL
+    if _INT32_MIN <= request_id <= _INT32_MAX:
+        return _OK_HEAD + _SIZE.pack(request_id) + _OK_TAIL
+    return framed(RESPONSE, _request(request_id), truth("ok", value=True))
 
 
 def connected(request_id: int | None) -> bytes:
@@ -81,7 +91,7 @@ def subscribed(request_id: int, subscription: int) -> bytes:
     """Return the SUBRESPONSE to a SUBSCRIBE that is accepted."""
     return framed(
         "SUBRESPONSE",
-        int32("rID", request_id),
+        _request(request_id),
         truth("ok", value=True),
         int32("subID", subscription),
     )
@@ -135,7 +145,7 @@ def query_refused(query: int, code: Code, reason: str, *, as_text: bool) -> byte
 
 
 def _asked(request_id: int | None) -> tuple[bytes, ...]:
-    return () if request_id is None else (int32("rID", request_id),)
+    return () if request_id is None else (_request(request_id),)
 
 
 def _failure(code: Code, reason: str, *, as_text: bool) -> tuple[bytes, ...]:

@@ -200,7 +200,28 @@ def test_case_13_a_request_may_be_named_by_any_whole_number(
     assert answer == {"rID": 7, "ok": True}
 
 
-@pytest.mark.parametrize("number", ["7", 7.5, True, None, {}])
+@pytest.mark.parametrize("number", [-(1 << 63), -(1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1])
+def test_the_name_of_a_request_has_up_to_64_bits_and_comes_back_as_it_was(
+    client: MewbaseClient, number: int
+) -> None:
+    named, event = Int64(number), {"channel": "channel1", "event": {}}
+    assert client.ask("PUB", rID=named, **event) == {"rID": number, "ok": True}
+    assert client.ask("NOSUCH", rID=named)["rID"] == number
+    client.send("SUBSCRIBE", channel="channel1", rID=named)
+    answer = client.must("SUBRESPONSE")
+    assert answer["rID"] == number
+    assert client.ask("UNSUBSCRIBE", subID=answer["subID"], rID=named)["rID"] == number
+    assert client.ask("PUB", channel="nosuchchannel", event={}, rID=named)["rID"] == number
+    assert client.connect(rID=named)["rID"] == number
+
+
+@pytest.mark.parametrize("number", [-(1 << 31), (1 << 31) - 1])
+def test_what_fits_into_an_int32_comes_back_as_one(client: MewbaseClient, number: int) -> None:
+    client.ask("PUB", channel="channel1", event={}, rID=Int64(number))
+    assert INT32 + b"rID\0" in client.raw
+
+
+@pytest.mark.parametrize("number", ["7", 7.5, 2.0**63, True, None, {}])
 def test_case_13_nothing_else_names_a_request(client: MewbaseClient, number: object) -> None:
     client.send("PUB", channel="channel1", event={}, rID=number)
     assert client.is_ended()

@@ -31,7 +31,7 @@ KINDS = {
     "username": TEXT,
     "password": TEXT,
     "ok": YES,
-    "rID": I32,
+    "rID": I64,
     "errCode": TEXT,
     "errMsg": TEXT,
     "channel": TEXT,
