@@ -52,7 +52,7 @@ async def subscribe(link: Link, request: Request) -> None:
             await durable.begin(link.streams.logs, stream, name, position, link.user)
             wanted = Wanted(position=position, since_ms=since_ms, matcher=matcher)
         else:
-            wanted = Wanted(position=known, matcher=matcher)
+            wanted = Wanted(position=known, since_ms=since_ms, matcher=matcher)
         _begin(link, values["rID"], stream, stream_log, wanted, name)
 
 

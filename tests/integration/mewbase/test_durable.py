@@ -335,3 +335,15 @@ def test_a_deleted_channel_takes_its_subscriptions_along(
     with connected(server) as again:
         publish(again, 1)
         assert first_of(again, startPos=0, **D) == 0
+
+
+def test_one_that_goes_on_leaves_out_what_is_before_its_time(client: MewbaseClient) -> None:
+    later = int(time.time() * 1000) + 3_600_000
+    number = client.subscribe("channel1", startTimestamp=later, **D)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    publish(client, 2)
+    number = client.subscribe("channel1", startTimestamp=later, **D)
+    assert client.is_silent()
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    publish(client, 1, begin=2)
+    assert first_of(client, **D) == 2, "without a time all holds that is not done with"
