@@ -59,7 +59,6 @@ def test_case_3_credentials_in_the_form_of_the_client_are_checked(port: int) -> 
         {"username": "mew", "password": "x"},
         {"username": "mew"},
         {"a": 1},
-        {},
         no_reference,
         {"a": {"$ref": 1}},
     ]
@@ -68,6 +67,25 @@ def test_case_3_credentials_in_the_form_of_the_client_are_checked(port: int) -> 
             answer = client.ask("CONNECT", version="1.0", authInfo=wrong)
             assert answer == {"ok": False, "errCode": 1, "errMsg": FAILED}
             assert client.is_ended()
+
+
+def test_an_empty_authinfo_is_none_given(port: int) -> None:
+    for more, is_right in (
+        ({}, True),
+        ({"username": "mew", "password": "base"}, True),
+        ({"username": "mew", "password": "x"}, False),
+    ):
+        with MewbaseClient(port) as client:
+            answer = client.ask("CONNECT", version="0.1", authInfo={}, **more)
+            assert answer["ok"] is is_right
+
+
+def test_an_empty_authinfo_is_refused_where_all_have_to_log_in(start_server: StartServer) -> None:
+    server = start_server("--mewbase-port", "0")
+    with MewbaseClient(port_of(server)) as client:
+        answer = client.ask("CONNECT", version="0.1", authInfo={})
+        assert answer == {"ok": False, "errCode": 1, "errMsg": FAILED}
+        assert client.is_ended()
 
 
 @pytest.mark.parametrize("fields", [{}, {"version": "999"}, {"version": "x"}, {"version": 1}])
