@@ -5,6 +5,7 @@ subscription's name, the offset that of the last event that it is done with. Whe
 user that began it, are kept beside it, so one that never acknowledged anything is known too.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -14,6 +15,8 @@ from gateway.broker.stream import Stream
 from gateway.broker.stream_logs import StreamLogs
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire.errors import Code
+
+log = logging.getLogger(__name__)
 
 NAME_BYTES_MAX: Final = 255
 """As for references of consumers."""
@@ -41,11 +44,19 @@ class Durable:
         self.place = place
         self._logs = logs
         self._stream = stream
+        self._has_said_slow = False
         logs.tracking.use_reader(*self.key)
 
     def close(self) -> None:
         """Note that the connection does not have it any more."""
         self._logs.tracking.leave_reader(*self.key)
+
+    def say_slow(self) -> None:
+        """Say once that the client has acknowledged little of what it has."""
+        if not self._has_said_slow:
+            self._has_said_slow = True
+            line = "acknowledgements without pos are of one event each channel=%s subscription=%r"
+            log.warning(line, self._stream.name, self.name.decode())
 
     @property
     def key(self) -> Key:

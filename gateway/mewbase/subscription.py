@@ -49,6 +49,11 @@ class Wanted:
     durable: Durable | None = None
     bad_sub_batches: BadSubBatches = BadSubBatches.SKIP
 
+    @property
+    def stays_at_bad(self) -> bool:
+        """True if it ends at a sub-batch that cannot be opened."""
+        return self.bad_sub_batches is BadSubBatches.FAIL
+
 
 class Subscription(Source):
     """One subscription of a connection.
@@ -56,6 +61,7 @@ class Subscription(Source):
     Attributes:
         number: Its id on the connection.
         stream: The channel's stream.
+        is_closed: Whether it has ended, or another connection has its place.
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class Subscription(Source):
         self._looked_at = 0
         self._is_opening = False
         self._is_dry = False
-        self._is_closed = False
+        self.is_closed = False
         self._sent_count = 0
         self._last_position = -1
 
@@ -96,27 +102,29 @@ class Subscription(Source):
         self._sources.ports.wake(self)
 
     def acknowledge(self, position: int | None) -> None:
-        """Take the client's word that it has an event and all before it, or only the oldest."""
-        if self._is_closed:
+        """Take the client's word that it has an event and all before it.
+
+        Without a position: all that were sent, or of a durable one the oldest.
+        """
+        if self.is_closed:
             return  # the place may be another connection's by now
+        if position is None and self.durable is None:
+            position = self._last_position
         self._window.acknowledge(position)
         self._keep_place()
         if not self._window.is_full:
             self.wake()
+        elif position is None and self.durable is not None:
+            self.durable.say_slow()
 
     def close(self) -> None:
         """Deliver nothing more."""
-        if not self._is_closed:
-            self._is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
             self._keep_place()
             self._rest()
-            if self._wanted.durable is not None:
-                self._wanted.durable.close()
-
-    @property
-    def is_closed(self) -> bool:
-        """True if it delivers nothing more: it has ended, or another connection has its place."""
-        return self._is_closed
+            if self.durable is not None:
+                self.durable.close()
 
     @property
     def durable(self) -> Durable | None:
@@ -125,13 +133,13 @@ class Subscription(Source):
 
     def _keep_place(self) -> None:
         """Move the place of a durable one behind all that was acknowledged, or is not wanted."""
-        if self._wanted.durable is not None:
+        if self.durable is not None:
             oldest = self._window.oldest
-            self._wanted.durable.move(self._next_position if oldest is None else oldest)
+            self.durable.move(self._next_position if oldest is None else oldest)
 
     def wants_more(self) -> bool:
         """Return whether the client takes more."""
-        return not self._is_closed and not self._window.is_full
+        return not self.is_closed and not self._window.is_full
 
     def next(self, scratch: bytearray) -> Piece | None:
         """Return the next events; None while there are none, or too many are on their way."""
@@ -174,7 +182,7 @@ class Subscription(Source):
         if self._place == len(self._records):
             self._records, self._place = [], 0
         self._sent_count += len(frames)
-        if not frames and self._wanted.durable is not None:
+        if not frames and self.durable is not None:
             self._keep_place()  # behind what it does not want: no acknowledgement may ever come
         return frames
 
@@ -220,20 +228,16 @@ class Subscription(Source):
                 self._failed()
             return False
         if isinstance(found, Unreadable):
-            return not (self._stays_at_bad and frames) and self._stand_in(found)
+            return not (self._wanted.stays_at_bad and frames) and self._stand_in(found)
         self._records, self._place = found, 0
         return True
-
-    @property
-    def _stays_at_bad(self) -> bool:
-        return self._wanted.bad_sub_batches is BadSubBatches.FAIL
 
     def _stand_in(self, bad: Unreadable) -> bool:
         """Take what stands for the events of a sub-batch; False if that ends the subscription."""
         fate, behind = self._wanted.bad_sub_batches, bad.next_offset
         line = "events cannot be delivered channel=%s from=%d to=%d reason=%s bad_sub_batches=%s"
         log.warning(line, self.stream.name, bad.offset, behind - 1, bad.reason, fate.value)
-        if self._stays_at_bad:
+        if self._wanted.stays_at_bad:
             self._failed()
             return False
         self._records, self._place = records_instead(bad, fate), 0
@@ -252,7 +256,7 @@ class Subscription(Source):
                 self._log,
                 self._next_position,
                 self._more,
-                stays_at_bad=self._stays_at_bad,
+                stays_at_bad=self._wanted.stays_at_bad,
                 opener=self._sources.opener,
             )
             run(opening, self._opened)
@@ -262,7 +266,7 @@ class Subscription(Source):
         if isinstance(outcome, BaseException):
             log.error("channel cannot be read channel=%s error=%s", self.stream.name, outcome)
             self._failed()
-        elif self._is_closed:
+        elif self.is_closed:
             outcome.close()
         else:
             self._reader = outcome

@@ -162,7 +162,12 @@ FRAMES: Final = (
         "acknowledge events",
         (
             _SUBSCRIPTION,
-            _optional("pos", Kind.INT64, "this one and all before it; without it the oldest"),
+            _optional(
+                "pos",
+                Kind.INT64,
+                "this one and all before it; without it all that were sent, or the oldest of a "
+                "durable subscription",
+            ),
             _optional("bytes", Kind.ANY, "the event's size; ignored"),
         ),
     ),

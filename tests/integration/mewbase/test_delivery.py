@@ -139,7 +139,7 @@ def test_case_43_and_case_44_a_full_window_stops_delivery_until_it_is_acknowledg
 
 
 @pytest.mark.parametrize("is_live", [False, True])
-@pytest.mark.parametrize("way", ["oldest", "last"])
+@pytest.mark.parametrize("way", ["each", "last", "all"])
 def test_case_44_each_way_to_acknowledge_goes_on(
     client: MewbaseClient, other: MewbaseClient, way: str, *, is_live: bool
 ) -> None:
@@ -153,11 +153,12 @@ def test_case_44_each_way_to_acknowledge_goes_on(
     while len(events) < 30:
         got = client.events(1)
         events += got
-        if way == "oldest":
+        if way == "each":
             client.send("ACKEV", subID=number)
         elif len(events) % UNTIL_FULL == 0:
             assert client.is_silent()
-            client.send("ACKEV", subID=number, pos=got[0]["pos"])
+            named = {"pos": got[0]["pos"]} if way == "last" else {}
+            client.send("ACKEV", subID=number, **named)
     assert [each["pos"] for each in events] == list(range(30))
     assert client.is_silent()
 

@@ -347,3 +347,17 @@ def test_one_that_goes_on_leaves_out_what_is_before_its_time(client: MewbaseClie
     client.ask("SUBCLOSE", subID=number, rID=1)
     publish(client, 1, begin=2)
     assert first_of(client, **D) == 2, "without a time all holds that is not done with"
+
+
+def test_acknowledgements_without_a_position_are_of_one_event_each_which_is_said_once(
+    server: HutchServer, client: MewbaseClient
+) -> None:
+    publish(client, 10, d=bytes(500_000))
+    number = client.subscribe("channel1", startPos=0, **D)
+    client.events(9)  # which fill the window
+    for _ in range(3):
+        client.send("ACKEV", subID=number)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    assert first_of(client, **D) == 3
+    line = "acknowledgements without pos are of one event each channel=channel1 subscription='d'"
+    assert server.logs.count(line) == 1
