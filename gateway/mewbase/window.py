@@ -13,22 +13,15 @@ class Window:
     Attributes:
         bytes: Their size, with their frames.
         is_full: True from the event that takes them above the window's size, until no more than
-            the second size is left; and while they are as many as it takes.
+            the second size is left.
     """
 
-    def __init__(self, full_bytes: int, open_bytes: int, count_max: int | None = None) -> None:
-        """Begin empty.
-
-        Args:
-            full_bytes: Above this nothing more is sent.
-            open_bytes: At this or below it is sent again.
-            count_max: Nothing more is sent while there are so many; None: there is no such bound.
-        """
+    def __init__(self, full_bytes: int, open_bytes: int) -> None:
+        """Begin empty; above `full_bytes` no more is sent, until `open_bytes` or less are left."""
         self.bytes = 0
         self.is_full = False
         self._full_bytes = full_bytes
         self._open_bytes = open_bytes
-        self._count_max = count_max
         # Twelve bytes an event: a window of small ones has some forty thousand.
         self._positions = array("q")
         self._sizes = array("I")
@@ -49,7 +42,7 @@ class Window:
         self._positions.append(position)
         self._sizes.append(size)
         self.bytes += size
-        if self.bytes > self._full_bytes or self._has_all():
+        if self.bytes > self._full_bytes:
             self.is_full = True
 
     def acknowledge(self, position: int | None) -> None:
@@ -65,9 +58,5 @@ class Window:
             del positions[:first]
             del self._sizes[:first]
             self._first = 0
-        if self.bytes <= self._open_bytes and not self._has_all():
+        if self.bytes <= self._open_bytes:
             self.is_full = False
-
-    def _has_all(self) -> bool:
-        count_max = self._count_max
-        return count_max is not None and len(self._positions) - self._first >= count_max

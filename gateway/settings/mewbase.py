@@ -148,13 +148,6 @@ class _Queries(Section):
         "Connections that get a QUERYRESPONSE before the results of a query. `auto`: those that "
         "get answers in the form of the page.",
     )
-    query_results_max: Integer = setting(
-        1_000,
-        "Results that may be on their way to one query without being acknowledged; window_bytes "
-        "bounds their size as well.",
-        ge=1,
-        le=1_000_000,
-    )
     query_kept_bytes_max: Integer = setting(
         16 * MIB,
         "Bytes of documents that are kept for one open query because they change before it comes "

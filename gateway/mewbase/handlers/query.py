@@ -95,7 +95,7 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
         number,
         binder,
         matcher,
-        Window(settings.window_bytes, settings.window_resume_bytes, settings.query_results_max),
+        Window(settings.window_bytes, settings.window_resume_bytes),
         settings.query_kept_bytes_max,
         link.sources,
         partial(_ended, link, number),

@@ -86,7 +86,9 @@ def test_documents_are_found_and_queried(start_mewbase: StartMewbase, tmp_path: 
     path = tmp_path / "projections.toml"
     path.write_text('[[projections]]\nname = "p"\nchannel = "channel1"\nbinder = "b"\nid = "id"\n')
     server = start_mewbase(
-        HUTCH_MEWBASE__PROJECTIONS_FILE=str(path), HUTCH_MEWBASE__QUERY_RESULTS_MAX="10"
+        HUTCH_MEWBASE__PROJECTIONS_FILE=str(path),
+        HUTCH_MEWBASE__WINDOW_BYTES="1024",
+        HUTCH_MEWBASE__WINDOW_RESUME_BYTES="0",
     )
 
     async def scenario() -> None:

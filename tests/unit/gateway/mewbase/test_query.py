@@ -15,6 +15,7 @@ from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.query import Query
 from gateway.mewbase.sources import Reading, SourcePorts
 from gateway.mewbase.window import Window
+from gateway.mewbase.wire.writing import result
 from gateway.pending import Pending
 from store.errors import StoreClosed
 from tests.conformance.harness import wrap_operation
@@ -53,11 +54,11 @@ class Rig:
         self.broker.store_rig.run(self.binder.change("p", Place(1, self._position), changes))
 
     def query(
-        self, matcher: dict[str, Any] | None = None, *, kept: int = 10_000, count: int = 1_000
+        self, matcher: dict[str, Any] | None = None, *, kept: int = 10_000, window: int = 1 << 22
     ) -> Query:
         wanted = None if matcher is None else Matcher(bson.encode(matcher))
-        window = Window(1 << 22, 1 << 21, count)
-        found = Query(7, self.binder, wanted, window, kept, self.sources, self.ended.append)
+        sent = Window(window, window)
+        found = Query(7, self.binder, wanted, sent, kept, self.sources, self.ended.append)
         self.broker.store_rig.run(self.binder.begin(found))
         return found
 
@@ -116,7 +117,7 @@ def test_the_last_match_is_held_back_until_it_is_known_to_be_the_last(rig: Rig) 
 
 def test_a_query_sees_what_was_there_when_it_began(rig: Rig) -> None:
     rig.put(a=1, b=1, c=1, d=1)
-    query = rig.query(count=1)
+    query = rig.query(window=0)
     assert rig.take(query) == [1]
     rig.put(a=2, aa=2, c=2)
     rig.put(b=3, c=3, d=3, e=3)
@@ -141,7 +142,8 @@ def test_a_document_that_changes_while_it_is_being_read_comes_as_it_was(rig: Rig
 def test_of_large_documents_behind_small_ones_few_are_kept(rig: Rig) -> None:
     rig.put(**{f"{number:03}": number for number in range(70)})
     rig.put(**{f"{number:03}": "x" * 100_000 for number in range(70, 140)})
-    query = rig.query(count=65)
+    small = len(result(7, bson.encode({"id": "000", "v": 0}), is_last=False))
+    query = rig.query(window=64 * small)
     rig.take(query)
     query.acknowledge()
     rig.take(query)
@@ -150,7 +152,7 @@ def test_of_large_documents_behind_small_ones_few_are_kept(rig: Rig) -> None:
     assert rig.ended, "what was not kept counts as what the query has not come to"
     rig.ended.clear()
     rig.results.clear()
-    query = rig.query(kept=10_000_000, count=1)
+    query = rig.query(kept=10_000_000, window=0)
     while rig.take(query) and not rig.is_over:
         if len(rig.results) == 69:
             rig.put(**{f"{number:03}": -1 for number in range(70, 140)})
@@ -160,7 +162,7 @@ def test_of_large_documents_behind_small_ones_few_are_kept(rig: Rig) -> None:
 
 def test_a_query_for_which_too_much_is_kept_ends_with_an_error(rig: Rig) -> None:
     rig.put(**{f"{number:03}": "x" * 50 for number in range(600)})
-    query = rig.query(kept=1_000, count=1)
+    query = rig.query(kept=1_000, window=0)
     rig.take(query)
     rig.put(**{f"{number:03}": number for number in range(600)})
     assert len(rig.ended) == 1
