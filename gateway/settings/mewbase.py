@@ -234,6 +234,16 @@ class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSetting
         ge=10,
         le=600_000,
     )
+    idle_timeout_s: Integer | None = setting(
+        None,
+        "Longest time that a client may send nothing after its login; its connection ends then, or "
+        "up to half as long again later. Any frame counts, PING too; while the client is "
+        "behind with reading, so does what it reads.",
+        unit="seconds",
+        ge=2,
+        le=31_536_000,
+        unset="no such limit",
+    )
     unanswered_events_max: Integer = setting(
         50_000,
         "Events of one connection that may wait for their answer before the server stops reading "

@@ -100,3 +100,6 @@ def _enter(link: Link, user: str) -> None:
     link.begin(user, virtual_host)
     link.ports.logged_in()
     link.ports.admitted()
+    limit_s = link.host.settings.idle_timeout_s
+    if limit_s is not None:  # as heartbeats, of which two or three may be missing
+        link.ports.beat((limit_s + 1) // 2, lambda: None)

@@ -261,6 +261,21 @@ def test_case_15_a_ping_is_not_answered(client: MewbaseClient) -> None:
     client.publish("channel1", {})
 
 
+def test_a_client_that_sends_nothing_is_cut_off_where_a_setting_says_so(
+    start_mewbase: StartMewbase,
+) -> None:
+    server = start_mewbase("--durability", "os", HUTCH_MEWBASE__IDLE_TIMEOUT_S="2")
+    with MewbaseClient(port_of(server)) as silent, MewbaseClient(port_of(server)) as alive:
+        silent.connect()
+        silent.subscribe("channel1")
+        alive.connect()
+        while "heartbeat missed" not in server.logs:
+            alive.send("PING")
+            time.sleep(0.1)
+        alive.publish("channel2", {})
+        assert silent.is_ended()
+
+
 def test_case_16_values_have_the_types_that_clients_read(port: int, client: MewbaseClient) -> None:
     client.publish("channel1", {})
     for needed in (BOOLEAN + b"ok\0", INT32 + b"rID\0"):
