@@ -134,7 +134,9 @@ class MewbaseFront:
         if frame_type == "CONNECT":
             request_id = self._session.named_in_answer(request_id)
         self._ports.send(
-            writing.refused(answer, request_id, refusal.code, refusal.reason, as_text=as_text)
+            writing.refused(
+                answer, request_id, refusal.code, refusal.reason, as_text=as_text, asked=frame_type
+            )
         )
 
     def _refuse_bad(self, error: BadRequest) -> None:

@@ -7,7 +7,7 @@ client of 2016 asks for one document by its id as well.
 from functools import partial
 
 from gateway.broker.access.model import Right
-from gateway.mewbase.binders.binder import Binder
+from gateway.mewbase.binders.binder import Binder, Kept
 from gateway.mewbase.binders.rows import ID_BYTES_MAX
 from gateway.mewbase.link import Link
 from gateway.mewbase.matcher import BadMatcher, Matcher, read_matcher
@@ -39,10 +39,7 @@ async def _matcher(link: Link, request: Request) -> Matcher | None:
     """Return what documents have to match; None if one is asked for by its id. Raises Refusal."""
     values = request.values
     if values["docID"] is not None:
-        size = len(values["docID"].encode())
-        if size > ID_BYTES_MAX:
-            reason = f"QUERY: docID has {size} bytes, and {ID_BYTES_MAX} are the most"
-            raise Refusal(Code.BAD_REQUEST, reason)
+        _check_id(values["docID"])
         return None
     if values["matcher"] is None:
         raise Refusal(Code.BAD_REQUEST, "QUERY: matcher or docID is missing")
@@ -50,6 +47,14 @@ async def _matcher(link: Link, request: Request) -> Matcher | None:
         return await read_matcher(values["matcher"], link.sources.reading.turns)
     except BadMatcher as error:
         raise Refusal(Code.BAD_REQUEST, f"QUERY: {error}") from error
+
+
+def _check_id(name: str) -> None:
+    """Raise Refusal if no document can have an id."""
+    size = len(name.encode())
+    if size > ID_BYTES_MAX:
+        reason = f"docID has {size} bytes, and {ID_BYTES_MAX} are the most"
+        raise Refusal(Code.BAD_REQUEST, reason)
 
 
 def _binder(link: Link, request: Request) -> Binder:
@@ -75,15 +80,7 @@ def _check_room(link: Link, number: int) -> None:
 async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher | None) -> None:
     """Send the one document that is asked for, or let the results come. Raises StoreError."""
     number, name = request.values["queryID"], request.values["docID"]
-    await link.host.binders.freshen(binder)
-    kept = None
-    if name is not None:
-        (kept,) = await link.host.reading.alone(binder.read([name.encode()]))
-    link.require(Right.READ, binder.name)  # the right may have been taken away meanwhile
-    ended = link.host.binders.ended_of(binder)
-    if ended:
-        reason = f"the projection {ended!r} of the binder has ended: the server's log says why"
-        raise Refusal(Code.SERVER, reason)
+    kept = await _looked_up(link, binder, name)
     if kept is not None:
         if not link.is_closed:
             _take(link, number)
@@ -107,6 +104,36 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
         return
     _take(link, number)
     found.wake()
+
+
+async def _looked_up(link: Link, binder: Binder, name: str | None) -> Kept | None:
+    """Wait until a binder is fresh; return a document of it, or None if no one is named.
+
+    Raises:
+        Refusal: The user may not read it any more, or a projection of it has ended.
+        StoreError: It cannot be read.
+    """
+    await link.host.binders.freshen(binder)
+    kept = None
+    if name is not None:
+        (kept,) = await link.host.reading.alone(binder.read([name.encode()]))
+    link.require(Right.READ, binder.name)  # the right may have been taken away meanwhile
+    ended = link.host.binders.ended_of(binder)
+    if ended:
+        reason = f"the projection {ended!r} of the binder has ended: the server's log says why"
+        raise Refusal(Code.SERVER, reason)
+    return kept
+
+
+async def find(link: Link, request: Request) -> None:
+    """Answer with one document, as FINDBYID wants it. Raises Refusal or StoreError."""
+    values = request.values
+    name = values["dodID"] if values["dodID"] is not None else values["docID"]
+    if name is None:
+        raise Refusal(Code.BAD_REQUEST, "FINDBYID: dodID is missing")
+    _check_id(name)
+    kept = await _looked_up(link, _binder(link, request), name)
+    link.ports.send(writing.found(values["rID"], None if kept is None else kept.content))
 
 
 def _answered(link: Link, number: int, outcome: BaseException | None) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from gateway.mewbase.handlers import query, transact
 from gateway.mewbase.handlers.connect import connect
+from gateway.mewbase.handlers.create import create_channel
 from gateway.mewbase.handlers.publish import publish
 from gateway.mewbase.handlers.subscribe import acknowledge, end_subscription, subscribe
 from gateway.mewbase.link import Link
@@ -30,5 +31,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "ACKEV": acknowledge,
     "QUERY": query.query,
     "QUERYACK": query.acknowledge,
+    "FINDBYID": query.find,
+    "CREATECHANNEL": create_channel,
     "PING": ignore,
 }

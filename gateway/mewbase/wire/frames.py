@@ -64,6 +64,10 @@ RESPONSE: Final = "RESPONSE"
 SUBRESPONSE: Final = "SUBRESPONSE"
 QUERYRESULT: Final = "QUERYRESULT"
 QUERYRESPONSE: Final = "QUERYRESPONSE"
+CREATECHANNEL: Final = "CREATECHANNEL"
+TELL_EXISTS: Final = frozenset((CREATECHANNEL, "CREATEBINDER"))
+"""Types whose answer has `exists` in any case: the client of 2017 reads that first, and loses its
+place in what it receives if there is none."""
 
 _REQUEST_ID: Final = Field("rID", Kind.INT64, "names the request; its answer has the same")
 _SUBSCRIPTION: Final = Field("subID", Kind.INT32, "the subscription")
@@ -93,7 +97,12 @@ FRAMES: Final = (
         RESPONSE,
         Sender.SERVER,
         "the answer to a request",
-        (_optional("rID", Kind.INT64, "the request; a CONNECT may have none"), *_OUTCOME),
+        (
+            _optional("rID", Kind.INT64, "the request; a CONNECT may have none"),
+            *_OUTCOME,
+            _optional("exists", Kind.BOOLEAN, "true if the channel was there before"),
+            _optional("result", Kind.DOCUMENT, "the document; null if there is none"),
+        ),
     ),
     Frame(
         "PUB",
@@ -206,6 +215,25 @@ FRAMES: Final = (
         Sender.CLIENT,
         "acknowledge a result",
         (_QUERY, _optional("bytes", Kind.ANY, "the result's size; ignored")),
+    ),
+    Frame(
+        CREATECHANNEL,
+        Sender.CLIENT,
+        "make a channel; a client of 2017 sends it",
+        (Field("name", Kind.TEXT, "the channel"), _REQUEST_ID),
+        RESPONSE,
+    ),
+    Frame(
+        "FINDBYID",
+        Sender.CLIENT,
+        "read one document of a binder; a client of 2017 sends it",
+        (
+            Field("binder", Kind.TEXT, "the binder"),
+            _optional("dodID", Kind.TEXT, "the document, as that client spells it"),
+            _optional("docID", Kind.TEXT, "the same, as it is meant"),
+            _REQUEST_ID,
+        ),
+        RESPONSE,
     ),
     Frame("PING", Sender.CLIENT, "show that the client lives", ()),
 )

@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 from gateway.mewbase.wire.errors import Code
-from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE
+from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE, TELL_EXISTS
 
 _SIZE: Final = struct.Struct("<i")
 _LONG: Final = struct.Struct("<q")
@@ -82,6 +82,18 @@ def stored(request_id: int) -> bytes:
     return framed(RESPONSE, _request(request_id), truth("ok", value=True))
 
 
+def made(request_id: int, *, existed: bool) -> bytes:
+    """Return the RESPONSE to a CREATECHANNEL: there is a channel now."""
+    exists = truth("exists", value=existed)
+    return framed(RESPONSE, _request(request_id), truth("ok", value=True), exists)
+
+
+def found(request_id: int, document: bytes | None) -> bytes:
+    """Return the RESPONSE to a FINDBYID, with a document or null for none."""
+    result = _NULL_RESULT if document is None else nested("result", document)
+    return framed(RESPONSE, _request(request_id), truth("ok", value=True), result)
+
+
 def connected(request_id: int | None) -> bytes:
     """Return the RESPONSE to a CONNECT that is accepted."""
     return framed(RESPONSE, *_asked(request_id), truth("ok", value=True))
@@ -98,7 +110,13 @@ def subscribed(request_id: int, subscription: int) -> bytes:
 
 
 def refused(
-    frame_type: str, request_id: int | None, code: Code, reason: str, *, as_text: bool
+    frame_type: str,
+    request_id: int | None,
+    code: Code,
+    reason: str,
+    *,
+    as_text: bool,
+    asked: str = "",
 ) -> bytes:
     """Return the answer to a request that is refused.
 
@@ -108,8 +126,11 @@ def refused(
         code: Which error.
         reason: The same in words.
         as_text: Whether the number is a string, as the page has it, or an int32.
+        asked: The type of the request.
     """
-    return framed(frame_type, *_asked(request_id), *_failure(code, reason, as_text=as_text))
+    exists = (truth("exists", value=False),) if asked in TELL_EXISTS else ()
+    failure = _failure(code, reason, as_text=as_text)
+    return framed(frame_type, *_asked(request_id), *failure, *exists)
 
 
 def no_result(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
