@@ -128,11 +128,15 @@ class Holding:
         self._stop_holding: Callable[[], object] | None = None
 
     def begin(self, opening: Opening | None, let_go: Callable[[], object]) -> None:
-        """Call `let_go` if the client takes nothing more, or others wait for an open sub-batch."""
+        """Call `let_go` if the client takes nothing more, or others wait for an open sub-batch.
+
+        The time that the thread takes for one is not its reader's.
+        """
         if self._stop_waiting is None:
             self._stop_waiting = self._ports.later(_IDLE_MS, let_go)
         self._opening = opening
-        if opening is not None and self._stop_holding is None:
+        is_open = opening is not None and opening.outcome is not None
+        if is_open and self._stop_holding is None:
             self._look_later(let_go)
 
     def _look_later(self, let_go: Callable[[], object]) -> None:

@@ -190,6 +190,20 @@ def test_a_sub_batch_that_is_closed_is_not_waited_for(times: Times, held: Held) 
     assert not times.delays
 
 
+def test_a_sub_batch_that_is_being_opened_makes_way_for_no_other(times: Times, held: Held) -> None:
+    held.opening.close()
+    not_yet = held.other.open(1, lambda: None)
+    assert not_yet.is_ready
+    held.begin(not_yet)
+    held.holding.taken()
+    assert not times.delays
+    not_yet.begin(lambda: mmap(-1, 1))
+    held.begin(not_yet)
+    held.holding.taken()
+    assert times.delays == [1_000]
+    not_yet.close()
+
+
 def test_a_connection_opens_its_sub_batches_by_itself(times: Times) -> None:
     reading = Reading(times.wait, Room(0, no_thread))
     one, other = (SourcePorts(times, reading) for _ in range(2))  # type: ignore[arg-type]

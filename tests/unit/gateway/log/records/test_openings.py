@@ -138,6 +138,24 @@ def test_one_that_is_given_up_is_not_waited_for(rig: Rig) -> None:
     assert not rig.room.is_awaited
 
 
+def test_one_that_has_its_turn_and_is_not_begun_gives_it_back(rig: Rig) -> None:
+    opener = Opener(rig.room)
+    idle = opener.open(2 * SIZE, lambda: rig.woken.append("idle"))
+    assert idle.is_ready
+    after, other = rig.open(opener, "after"), rig.open(Opener(rig.room), "other", 2 * SIZE)
+    rig.go_on()
+    assert not rig.woken
+    idle.close()
+    idle.close()
+    rig.go_on()
+    assert rig.woken == ["other", "after"]
+    other.close()
+    after.close()
+    rig.go_on()
+    assert rig.room._left == 3 * SIZE
+    assert not rig.threads.jobs
+
+
 def test_an_error_of_the_thread_is_the_outcome(rig: Rig) -> None:
     def fail() -> mmap:
         raise ValueError("no")
