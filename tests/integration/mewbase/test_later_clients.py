@@ -32,7 +32,12 @@ def test_a_channel_is_made_once_and_can_be_used(client: MewbaseClient) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "code"),
-    [("CREATECHANNEL", "\r\n", 104), ("CREATECHANNEL", "", 104), ("CREATEBINDER", "x", 104)],
+    [
+        ("CREATECHANNEL", "x" * 256, 104),
+        ("CREATECHANNEL", "\r\n", 104),
+        ("CREATECHANNEL", "", 104),
+        ("CREATEBINDER", "x", 104),
+    ],
 )
 def test_a_refusal_says_that_there_is_none_in_words_and_in_exists(
     client: MewbaseClient, kind: str, name: str, code: int
