@@ -91,7 +91,8 @@ def _headers(
     """Return the annotations and the application properties that headers become."""
     annotations: list[tuple[bytes, bytes]] = []
     applications: list[tuple[bytes, bytes]] = []
-    for name, value in sorted(headers.items()):
+    for name in sorted(headers):
+        value = headers[name]
         if name == COPIES:
             annotations.append((symbol("x-cc"), _value(value)))
         elif name.startswith("x-"):

@@ -9,6 +9,7 @@ import re
 from typing import Final, NoReturn
 
 from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.json_reader import read_json
 
 BYTES_MAX: Final = 128 * 1024 * 1024
 """Two and a half times the largest that must work."""
@@ -57,12 +58,7 @@ def read_document(content: bytes) -> dict[str, object]:
     """
     _require_bounds(content)
     try:
-        document = json.loads(
-            content.decode("utf-8-sig"),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_constant=_constant,
-        )
+        document = read_json(content.decode("utf-8-sig"), _DECODER)
     except UnicodeDecodeError as error:
         raise DefinitionsError(f"is not UTF-8 at byte {error.start}") from None
     except RecursionError:
@@ -124,6 +120,11 @@ def _integer(text: str) -> int | HugeNumber:
 
 def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_constant=_constant
+)
 
 
 def fault_within(value: object, depth_max: int = DEPTH_MAX) -> str:

@@ -8,10 +8,11 @@ known.
 import logging
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers
@@ -54,6 +55,8 @@ from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
@@ -83,6 +86,14 @@ class Backing:
     facts: Facts
     awaits: Awaits
     shared: Shared
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run what takes long beside everything else."""
+
+        async def done() -> T:
+            return await self.administration.in_thread(function)
+
+        return await self.awaits(done())
 
 
 class Application:
@@ -193,9 +204,15 @@ class Application:
             self._backing.awaits,
             {name: decode(text.encode("ascii")) for name, text in names.items()},
             _query(scope["query_string"]),
-            bodies.json_object(body) if is_object else {},
+            await self._object(body) if is_object else {},
             body,
         )
+
+    async def _object(self, body: bytes) -> Mapping[str, Any]:
+        """Read a body that is a JSON object; a large one beside everything else. Raises Refused."""
+        if len(body) <= bodies.QUICK_BYTES_MAX:
+            return bodies.json_object(body)
+        return await self._backing.in_thread(partial(bodies.json_object, body))
 
     def _still(self, actor: Actor) -> Actor:
         """Return the actor with its roles of now: a body may take minutes. Raises Refused."""

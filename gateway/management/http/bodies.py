@@ -13,6 +13,8 @@ from gateway.management.http.answers import Refused, bad_request
 from gateway.management.http.json_text import NotJson, unpack_json
 from gateway.server.unfinished import CLIENT_S
 
+QUICK_BYTES_MAX: Final = 16 * 1024
+"""Largest body that is read and taken in a turn of the loop; it takes a millisecond at most."""
 SMALL_BYTES_MAX: Final = 256 * 1024
 """Largest body of a request on one object."""
 MESSAGE_BYTES_MAX: Final = 2 * 1024 * 1024

@@ -10,6 +10,8 @@ import math
 import re
 from typing import Any, Final
 
+from gateway.management.json_reader import read_json
+
 _ESCAPE: Final = re.compile(
     r"\\(?:ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(ud[89a-f][0-9a-f]{2})|.)", re.DOTALL
 )
@@ -45,11 +47,10 @@ def unpack_json(text: bytes) -> Any:  # noqa: ANN401  # what JSON holds
     Half a surrogate pair is no text, and what is beyond the largest number is none.
     """
     try:
-        value = json.loads(
-            text, object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_number
-        )
+        value = read_json(text.decode(json.detect_encoding(text), "surrogatepass"), _DECODER)
         if _HALVES.search(text) is not None:
-            json.dumps(value, ensure_ascii=False).encode()
+            for part in _WHOLE.iterencode(value):
+                part.encode()
     except (ValueError, RecursionError):
         raise NotJson from None
     return value
@@ -71,3 +72,9 @@ def _number(text: str) -> float:
 
 def _no_number(text: str) -> Any:  # noqa: ANN401
     raise ValueError(f"{text} is no number")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_number
+)
+_WHOLE: Final = json.JSONEncoder(ensure_ascii=False)
