@@ -18,6 +18,7 @@ from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
 
 T = TypeVar("T")
+_TURN_S: Final = 0.005
 
 
 class RunsInThread(Protocol):
@@ -93,9 +94,31 @@ class Administration:
         names = self.virtual_hosts.names() if name is None else [name]
         return [self.host(each) for each in names]
 
+    async def others_turn(self) -> None:
+        """Let others have their turn."""
+        await self.in_thread(_nothing)
+
     def staged_bytes(self, user: str) -> int:
         """Return the bytes that a user has staged, in all virtual hosts."""
         return sum(host.commits.stages.bytes_of(user) for host in self.hosts(None))
+
+
+def _nothing() -> None:
+    pass
+
+
+class Turns:
+    """Gives others their turn while one request goes through a great many things."""
+
+    def __init__(self, administration: Administration) -> None:
+        self._administration = administration
+        self._began_s = time.perf_counter()
+
+    async def give(self) -> None:
+        """Let others have their turn if it is time; called once for each thing."""
+        if time.perf_counter() - self._began_s > _TURN_S:
+            await self._administration.others_turn()
+            self._began_s = time.perf_counter()
 
 
 class Role(enum.Enum):

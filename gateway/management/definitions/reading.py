@@ -66,6 +66,8 @@ _NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
     "parameters": ("parameter", "name", "belongs to a plugin that is not here"),
     "global_parameters": ("global parameter", "name", "nothing here reads it"),
 }
+SECTIONS: Final = (*(each.name for each in _SECTIONS), *_NOT_HERE)
+"""Names of the lists that are read."""
 _NOBODYS: Final = frozenset({"global_parameters"})
 """Every export has some, which say things about its cluster."""
 _LIMITS_COMPONENT: Final = "vhost-limits"

@@ -96,7 +96,7 @@ async def import_read(
     await turn.take()
     try:
         check()
-        current = current_definitions(administration)
+        current = await current_definitions(administration)
         plan = await administration.in_thread(
             partial(
                 plan_import,
@@ -130,7 +130,7 @@ def _demand_all(plan: Plan) -> None:
 
 
 async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
-    before = remember(administration, plan.changes)
+    before = await remember(administration, plan.changes)
     unfinished = administration.unfinished if source is not None and plan.change_count else None
     if source is not None and unfinished is not None:
         packed = await administration.in_thread(before.pack)
@@ -186,7 +186,7 @@ async def export_definitions(administration: Administration, virtual_host: str |
     """Return definitions in RabbitMQ's form, and what of them RabbitMQ cannot use."""
     if virtual_host is not None:
         administration.host(virtual_host)
-    current = current_definitions(administration)
+    current = await current_definitions(administration)
     tree, warnings = await administration.in_thread(
         partial(written, current, virtual_host=virtual_host)
     )

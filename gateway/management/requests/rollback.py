@@ -16,7 +16,7 @@ from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVir
 from gateway.broker.access.model import Permission, User
 from gateway.broker.errors import ExchangeDoesNotExist, StreamDoesNotExist
 from gateway.broker.policies import NoSuchPolicy, Policy
-from gateway.management.administration import Administration
+from gateway.management.administration import Administration, Turns
 from gateway.management.definitions.objects import Definitions, Host, Key
 from gateway.management.requests.parallel import FAILURES, Step, Stopped, in_parallel
 from gateway.management.requests.state import KEPT
@@ -103,12 +103,14 @@ def _unpacked(kind: str, packed: Any) -> tuple[Key, Any]:  # noqa: ANN401  # wha
     return (host, policy.name), policy
 
 
-def remember(administration: Administration, changes: Definitions) -> Before:
+async def remember(administration: Administration, changes: Definitions) -> Before:
     """Return what there is of all that is to be changed."""
     before = Before()
+    turns = Turns(administration)
     for kind, kept in KEPT.items():
         find = kept(administration).find
         for key in changes.of(kind):
+            await turns.give()
             known = find(key)
             if known is None:
                 before.new[kind].append(key)

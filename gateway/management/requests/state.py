@@ -11,7 +11,7 @@ from gateway.broker.errors import StreamExists
 from gateway.broker.exchanges import Binding, is_predeclared
 from gateway.broker.policies import PolicyTable
 from gateway.broker.virtual_host import VirtualHost
-from gateway.management.administration import Administration
+from gateway.management.administration import Administration, Turns
 from gateway.management.definitions.objects import Definitions, Host, Key, Stream, binding_key
 from gateway.management.requests.parallel import AT_ONCE
 
@@ -71,7 +71,9 @@ class _Hosts(Kept):
     at_once = 1
 
     def all(self) -> Iterable[tuple[Key, Host]]:
-        return ((("", each.name), self._described(each.name)) for each in self.every_host())
+        for each in self.every_host():
+            if (found := self.find(("", each.name))) is not None:  # it may go meanwhile
+                yield ("", each.name), found
 
     def find(self, key: Key) -> Host | None:
         is_there = self.administration.virtual_hosts.find(key[1]) is not None
@@ -170,6 +172,8 @@ class _Streams(Kept):
     def all(self) -> Iterable[tuple[Key, Stream]]:
         for host in self.every_host():
             for name in host.streams.names():
+                if name not in host.streams:  # any more
+                    continue
                 given = host.streams.find(name).entry.arguments
                 arguments = {argument: str(value) for argument, value in given.items()}
                 yield (host.name, name), Stream(name, arguments)
@@ -237,6 +241,16 @@ KEPT: Final[Mapping[str, type[Kept]]] = {
 }
 
 
-def current_definitions(administration: Administration) -> Definitions:
-    """Return everything that definitions can hold. Nothing changes the values."""
-    return Definitions(**{kind: dict(kept(administration).all()) for kind, kept in KEPT.items()})
+async def current_definitions(administration: Administration) -> Definitions:
+    """Return everything that definitions can hold. Nothing changes the values.
+
+    Others have their turn meanwhile: what is made or goes then may be there or not.
+    """
+    found = Definitions()
+    turns = Turns(administration)
+    for kind, kept in KEPT.items():
+        things = found.of(kind)
+        for key, thing in kept(administration).all():
+            things[key] = thing
+            await turns.give()
+    return found

@@ -14,7 +14,7 @@ from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 from gateway.broker.patterns import length_fault
-from gateway.management.administration import Administration, Role
+from gateway.management.administration import Administration, Role, Turns
 from gateway.management.errors import Conflict, WrongRequest
 from gateway.management.kinds import PERMISSIONS
 from gateway.management.requests.arguments import Arguments
@@ -125,9 +125,11 @@ async def delete_user(access: Access, name: str) -> None:
 
 
 @request()
-async def delete_users(access: Access, names: tuple[str, ...]) -> None:
+async def delete_users(administration: Administration, names: tuple[str, ...]) -> None:
     """Delete several users; those that do not exist are passed over."""
+    access, turns = administration.access, Turns(administration)
     for name in names:
+        await turns.give()
         with suppress(NoSuchUser):
             await access.delete_user(name)
 

@@ -74,9 +74,9 @@ WRITTEN = {
 def remembered(rig: Rig) -> Before:
     rig.ask("set_policy", {"name": "kept", "pattern": "a", "definition": {"max-age": "1h"}})
     read = read_definitions(json.dumps(CONTENT).encode())
-    current = current_definitions(rig.administration)
+    current = rig.broker.store_rig.run(current_definitions(rig.administration))
     plan = plan_import(read, current, built_in_exchanges={"amq.fanout"})
-    return remember(rig.administration, plan.changes)
+    return rig.broker.store_rig.run(remember(rig.administration, plan.changes))
 
 
 def test_what_is_written_down_keeps_its_form(rig: Rig) -> None:
@@ -98,13 +98,13 @@ def test_what_is_written_down_is_read_as_it_was(rig: Rig) -> None:
 
 def test_an_import_is_taken_back_by_what_is_written_down(rig: Rig) -> None:
     before = remembered(rig)
-    state = current_definitions(rig.administration)
+    state = rig.broker.store_rig.run(current_definitions(rig.administration))
     assert rig.ask("import_definitions", body=json.dumps(CONTENT).encode())["changes"] == 15
 
     packed = Before.unpack(before.pack())
     assert rig.broker.store_rig.run(take_back(rig.administration, packed))
 
-    assert current_definitions(rig.administration) == state
+    assert rig.broker.store_rig.run(current_definitions(rig.administration)) == state
 
 
 def test_what_others_made_meanwhile_is_not_taken_back(
@@ -139,7 +139,9 @@ def test_a_virtual_host_that_was_deleted_meanwhile_stays_deleted(rig: Rig) -> No
     run = rig.broker.store_rig.run
     rig.ask("add_vhost", {"name": "new"})
     before = Before()
-    before.old.hosts["", "new"] = current_definitions(rig.administration).hosts["", "new"]
+    before.old.hosts["", "new"] = rig.broker.store_rig.run(
+        current_definitions(rig.administration)
+    ).hosts["", "new"]
     run(rig.administration.virtual_hosts.delete("new"))
 
     assert run(take_back(rig.administration, before))

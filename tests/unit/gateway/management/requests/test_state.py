@@ -38,16 +38,18 @@ def put(rig: Rig, kind: str) -> set[Key]:
 
 
 def test_what_is_written_is_there_and_goes_again(rig: Rig) -> None:
-    states = [current_definitions(rig.administration)]
+    states = [rig.broker.store_rig.run(current_definitions(rig.administration))]
     for kind in KINDS:
         assert put(rig, kind) == {OBJECTS[kind][0]}
-        states.append(current_definitions(rig.administration))
+        states.append(rig.broker.store_rig.run(current_definitions(rig.administration)))
 
     for kind, before in reversed(list(zip(KINDS, states, strict=False))):
         key, thing = OBJECTS[kind]
-        assert current_definitions(rig.administration).of(kind)[key] == thing
+        assert (
+            rig.broker.store_rig.run(current_definitions(rig.administration)).of(kind)[key] == thing
+        )
         rig.broker.store_rig.run(KEPT[kind](rig.administration).remove(key))
-        assert current_definitions(rig.administration) == before
+        assert rig.broker.store_rig.run(current_definitions(rig.administration)) == before
 
 
 @pytest.mark.parametrize("kind", ["hosts", "users", "permissions", "policies", "operator_policies"])
