@@ -18,8 +18,8 @@ from google.protobuf.message import Message
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
 from tests.controller_client import SERVICE, ControllerClient
+from tests.integration.costs import Costs, check_growth
 from tests.integration.pravega.conftest import controller_port
-from tests.integration.pravega.costs import Costs, check_growth
 from tests.integration.server import StoreProcess
 
 MOST: Final = 1_000

@@ -19,7 +19,7 @@ from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.layout import Message
 from store.wire.wire_types import TableEntry, TableKey
-from tests.integration.pravega.costs import GROWTH_BYTES_MAX, MIB, Costs
+from tests.integration.costs import GROWTH_BYTES_MAX, MIB, Costs
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WRITER, WireClient
 

@@ -19,7 +19,7 @@ from store.wire import table_messages as t
 from store.wire.commands import COMMANDS, Sender
 from store.wire.layout import Message, layout_of
 from store.wire.wire_types import Items, TableEntry, TableKey
-from tests.integration.pravega.costs import Costs, check_growth
+from tests.integration.costs import Costs, check_growth
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 

@@ -1,0 +1,236 @@
+"""Bodies of the management API with lists: what they cost grows with the list.
+
+Each body may have a list, if only of names that mean nothing. The requests are those of the API:
+one with a body that is missing here fails a test, and so does a section of definitions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from gateway.management.definitions.reading import SECTIONS
+from gateway.management.http.bodies import MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
+from gateway.management.http.routes import RESOURCES
+from gateway.management.http.views.publishing import HEADERS_MAX
+from gateway.management.requests.publishing import KEYS_MAX
+from tests.http_client import Api
+from tests.integration.conftest import managed_server
+from tests.integration.costs import Costs, amount, check_growth
+from tests.integration.server import HutchServer
+
+PERMISSION: Final = {"configure": "", "write": "", "read": ""}
+PARTITIONS: Final = 1_000
+DEFINED: Final = 10_000
+"""Entries of a section. A body of 10 MiB has room for more, which take minutes to store."""
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
+    with managed_server(tmp_path_factory.mktemp("bodies"), "--durability", "os") as server:
+        prepared(server)
+        yield server
+
+
+def prepared(server: HutchServer) -> Api:
+    api = Api(*server.management)
+    api.ask("PUT", "queues/%2F/stream", {"arguments": {"x-queue-type": "stream"}})
+    api.ask("PUT", "exchanges/%2F/exchange", {"type": "topic"})
+    api.ask("PUT", "users/user", {"password": "p", "tags": ""})
+    return api
+
+
+def new(name: str) -> str:
+    return f"{name}{next(_numbers)}"
+
+
+def texts(items: int) -> list[str]:
+    """Return as many texts, which all differ and are short: many of them fit a body."""
+    return [f"{number:x}" for number in range(items)]
+
+
+def pairs(items: int) -> dict[str, int]:
+    return dict.fromkeys(texts(items), 0)
+
+
+class Case(NamedTuple):
+    """A request to try.
+
+    Attributes:
+        path: As it is asked for; `{}` stands for a new name.
+        most: Items of the largest body.
+        body: Makes one with a number of items.
+        status: Of the answer.
+    """
+
+    path: str
+    most: int
+    body: Callable[[int], object]
+    status: int
+
+
+PUBLISH: Final = "POST /api/exchanges/{virtual_host}/{exchange}/publish"
+TO_PUBLISH: Final = "exchanges/%2F/exchange/publish"
+SMALL: Final = SMALL_BYTES_MAX // 12
+LIMIT: Final = Case(
+    "vhost-limits/%2F/max-connections", SMALL, lambda n: {"value": 99, **pairs(n)}, 204
+)
+POLICY: Final = Case(
+    "policies/%2F/{}", SMALL, lambda n: {"pattern": "x", "definition": pairs(n)}, 400
+)
+
+
+def copied(items: int) -> object:
+    return message({"CC": texts(items)})
+
+
+def message(headers: dict[str, Any]) -> object:
+    sent = {"routing_key": "", "payload": "", "payload_encoding": "string"}
+    return sent | {"properties": {"headers": headers}}
+
+
+CASES: Final = {
+    "POST /api/users/bulk-delete": Case(
+        "users/bulk-delete", SMALL, lambda n: {"users": texts(n)}, 204
+    ),
+    "PUT /api/users/{user}": Case(
+        "users/{}", SMALL, lambda n: {"password_hash": "", "tags": texts(n)}, 400
+    ),
+    "PUT /api/permissions/{virtual_host}/{user}": Case(
+        "permissions/%2F/user", SMALL, lambda n: {**PERMISSION, **pairs(n)}, 201
+    ),
+    "PUT /api/vhost-limits/{virtual_host}/{limit}": LIMIT,
+    "PUT /api/user-limits/{user}/{limit}": LIMIT._replace(path="user-limits/user/max-connections"),
+    "PUT /api/parameters/{component}/{virtual_host}/{name}": Case(
+        "parameters/vhost-limits/%2F/limits", SMALL, lambda n: {"value": pairs(n)}, 400
+    ),
+    "PUT /api/policies/{virtual_host}/{policy}": POLICY,
+    "PUT /api/operator-policies/{virtual_host}/{policy}": POLICY._replace(
+        path="operator-policies/%2F/{}"
+    ),
+    "PUT /api/vhosts/{virtual_host}": Case("vhosts/host", SMALL, lambda n: {"tags": texts(n)}, 201),
+    "PUT /api/queues/{virtual_host}/{stream}": Case(
+        "queues/%2F/{}",
+        SMALL,
+        lambda n: {"arguments": {"x-queue-type": "stream", **pairs(n)}},
+        400,
+    ),
+    "PUT /api/exchanges/{virtual_host}/{exchange}": Case(
+        "exchanges/%2F/{}", SMALL, lambda n: {"type": "topic", "arguments": pairs(n)}, 201
+    ),
+    f"{PUBLISH} copied too often": Case(TO_PUBLISH, MESSAGE_BYTES_MAX // 10, copied, 400),
+    f"{PUBLISH} copied": Case(TO_PUBLISH, KEYS_MAX - 1, copied, 200),
+    f"{PUBLISH} with too many headers": Case(
+        TO_PUBLISH, MESSAGE_BYTES_MAX // 12, lambda n: message(pairs(n)), 400
+    ),
+    f"{PUBLISH} with headers": Case(TO_PUBLISH, HEADERS_MAX, lambda n: message(pairs(n)), 200),
+    f"{PUBLISH} with a list": Case(
+        TO_PUBLISH, 100_000, lambda n: message({"x-list": texts(n)}), 200
+    ),
+    "POST /api/bindings/{virtual_host}/e/{exchange}/q/{stream}": Case(
+        "bindings/%2F/e/exchange/q/stream",
+        SMALL,
+        lambda n: {"routing_key": new("key"), "arguments": pairs(n)},
+        201,
+    ),
+    "PUT /api/stream/super-streams/{virtual_host}/{super_stream}": Case(
+        "stream/super-streams/%2F/{}",
+        amount(PARTITIONS, 200),
+        lambda n: {"binding-keys": ",".join(texts(n))},
+        204,
+    ),
+}
+DEFINITIONS: Final = {"POST /api/definitions", "POST /api/definitions/{virtual_host}"}
+
+
+def test_every_request_with_a_body_is_tried_here() -> None:
+    asked = {f"{method} {each.path}" for each in RESOURCES for method in each.handlers}
+    tried = {" ".join(name.split()[:2]) for name in CASES}
+    assert tried | DEFINITIONS == {each for each in asked if each[:4] in {"PUT ", "POST"}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_body_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
+    target: HutchServer, name: str
+) -> None:
+    case, api = CASES[name], Api(*target.management)
+
+    def cost(items: int) -> Costs:
+        body = json.dumps(case.body(items)).encode()
+        path = case.path.format(new("x"))
+        with Costs(target, is_judged=False) as costs:
+            answer = api.ask(name.split(maxsplit=1)[0], path, body)
+        assert answer.status in {case.status, 204}, answer
+        return costs
+
+    check_growth(cost, case.most)
+
+
+# Definitions: what each section has, in an entry that is short
+
+
+def user(name: str) -> dict[str, Any]:
+    return {"name": name, "password_hash": "", "tags": ""}
+
+
+SECTION: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
+    "vhosts": lambda name: {"name": name},
+    "users": user,
+    "permissions": lambda name: {"vhost": "/", "user": name, **PERMISSION},
+    "topic_permissions": lambda name: {"vhost": "/", "user": name},
+    "policies": lambda name: {
+        "vhost": "/",
+        "name": name,
+        "pattern": name,
+        "definition": {"max-age": "1D"},
+        "apply-to": "all",
+    },
+    "queues": lambda name: {
+        "vhost": "/",
+        "name": name,
+        "durable": True,
+        "arguments": {"x-queue-type": "stream"},
+    },
+    "exchanges": lambda name: {"vhost": "/", "name": name, "type": "topic", "durable": True},
+    "bindings": lambda name: {
+        "vhost": "/",
+        "source": "exchange",
+        "destination": "stream",
+        "destination_type": "queue",
+        "routing_key": name,
+    },
+    "parameters": lambda name: {"vhost": "/", "component": "c", "name": name, "value": {}},
+    "global_parameters": lambda name: {"name": name, "value": ""},
+}
+
+
+def test_every_section_of_definitions_is_tried_here() -> None:
+    assert SECTION.keys() == set(SECTIONS)
+
+
+@pytest.mark.parametrize("section", SECTION)
+def test_definitions_twice_as_long_cost_twice_as_much_and_no_turn_is_long(
+    tmp_path: Path, section: str
+) -> None:
+    with managed_server(tmp_path, "--durability", "os") as target:
+        api = prepared(target)
+        check_section(target, api, section)
+
+
+def check_section(target: HutchServer, api: Api, section: str) -> None:
+    entry = SECTION[section]
+
+    def cost(items: int) -> Costs:
+        body = json.dumps({section: [entry(f"{each:x}") for each in range(items)]}).encode()
+        with Costs(target, is_judged=False) as costs:
+            answer = api.ask("POST", "definitions", body)
+        assert answer.status in {204, 400}, answer
+        return costs
+
+    check_growth(cost, amount(DEFINED, 600))
