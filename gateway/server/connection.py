@@ -14,7 +14,7 @@ from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import Owner, PlainEdge
-from gateway.server.front import Backlog, Kind, Source
+from gateway.server.front import OVER, Backlog, Kind, Source
 from gateway.server.heartbeats import Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
 from gateway.server.inbox import Inbox
@@ -154,6 +154,15 @@ class Connection(Owner):
         self._shared.strangers_input.forget(self)
         self.front.lost()
         self._keeper.closed(self)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Refer to nothing that refers to this, and hold no bytes: the collector may come late."""
+        self.front = OVER
+        self.inbox = Inbox(self._shared.receive_buffer)
+        self._delivery = Delivery(self.edge, self._shared.scratch)
+        self._heartbeats = None
+        self._call_flush = self._call_deliver = _nothing
 
     # Bytes to frames
 
@@ -302,6 +311,8 @@ class Connection(Owner):
 
     def wake(self, source: Source) -> None:
         """Ask a source for what there is to send, at the end of this turn."""
+        if self._is_over:
+            return
         self._delivery.wake(source)
         if not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
@@ -412,6 +423,10 @@ class Connection(Owner):
     def transport(self) -> Transport:
         """Facts of the socket that administrators see."""
         return self.edge.transport()
+
+
+def _nothing() -> None:
+    pass
 
 
 class SignsOfLife:

@@ -9,7 +9,7 @@ once for a message. All calls are on the event loop's thread, and none waits.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from gateway.network.transport import Transport
 from gateway.pending import Pending
@@ -273,6 +273,40 @@ class Front(Protocol):
     def lost(self) -> None:
         """Remove everything that the connection owned: it is over."""
         ...
+
+
+class Over:
+    """The front of a connection that is over: nothing comes in, and nobody is there."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Pass everything over."""
+        del buffer, position
+        return end
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return 0."""
+        del buffer, position, end
+        return 0
+
+    def unfinished(self) -> int:
+        """Return 0."""
+        return 0
+
+    def held_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
+    def farewell(self) -> None:
+        """Do nothing."""
+
+    def lost(self) -> None:
+        """Do nothing."""
+
+
+OVER: Final[Front] = Over()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
 from types import TracebackType
 from typing import Final, Self
@@ -95,6 +96,15 @@ class Costs:
     def _look(self) -> None:
         while not self._is_over.wait(_LOOK_S):
             self.peak_bytes = max(self.peak_bytes, self.growth_bytes)
+
+
+@contextmanager
+def given_back(server: HutchServer) -> Iterator[Costs]:
+    """Check that the server gives back what the block makes it take; clients leave in the block."""
+    costs = Costs(server, is_judged=False)
+    with costs:
+        yield costs
+    costs.wait_until_given_back()
 
 
 def amount(whole: int, quick: int) -> int:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.server.front import OVER
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
@@ -90,3 +91,14 @@ def test_a_wrong_frame_before_open_ends_the_connection_without_a_word(server: Se
     client.send(UNKNOWN_FRAME)
 
     assert (client.frames(), client.is_over(), client.edge.is_aborted) == ([], True, False)
+
+
+def test_what_came_is_held_no_longer_than_the_connection(client: Client) -> None:
+    declare(client)
+    client.feed(publish((1, bytes(600_000)))[:-1])
+    assert client.connection.inbox.kept_bytes() > 500_000
+
+    client.connection.abort()
+
+    assert client.connection.inbox.kept_bytes() == 0
+    assert client.connection.front is OVER
