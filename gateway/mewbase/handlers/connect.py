@@ -20,6 +20,8 @@ from gateway.mewbase.wire.reading import Request
 log = logging.getLogger(__name__)
 
 _VERSIONS_END: Final = 2.0
+_INFO_BYTES_MAX: Final = 8 * 1024
+"""Largest `authInfo`: no first frame has a larger one, and 16 MiB of it take 0.1 s to read."""
 _OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_MS, unicode_decode_error_handler="replace"
 )
@@ -67,8 +69,9 @@ async def _log_in(link: Link, request: Request) -> str:
 def credentials_of(request: Request) -> tuple[str, bytes]:
     """Return the mechanism and its data; a client that sends nothing is anonymous."""
     given: dict[str, Any] = dict(request.values)
-    if request.values["authInfo"] not in {None, writing.document()}:
-        given = _decoded(request.values["authInfo"])
+    info = request.values["authInfo"]
+    if info not in {None, writing.document()}:
+        given = _decoded(info) if len(info) <= _INFO_BYTES_MAX else {}
         if not given.keys() & {"username", "password"}:
             return "PLAIN", b"\0\0"  # refused: it means to log in
     user, password = given.get("username"), given.get("password")
