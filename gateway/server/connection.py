@@ -154,10 +154,7 @@ class Connection(Owner):
         self._shared.strangers_input.forget(self)
         self.front.lost()
         self._keeper.closed(self)
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """Refer to nothing that refers to this, and hold no bytes: the collector may come late."""
+        # What refers to this, and what came, goes now: the collector of garbage may come late.
         self.front = OVER
         self.inbox = Inbox(self._shared.receive_buffer)
         self._delivery = Delivery(self.edge, self._shared.scratch)

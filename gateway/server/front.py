@@ -276,7 +276,7 @@ class Front(Protocol):
 
 
 class Over:
-    """The front of a connection that is over: nothing comes in, and nobody is there."""
+    """The front of a connection that is over: nothing comes in, and nothing goes out."""
 
     def start(self) -> None:
         """Do nothing."""

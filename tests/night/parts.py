@@ -91,6 +91,22 @@ NIGHT: Final = (
         environment={"HUTCH_MEWBASE_KILLS": str(KILLS), "HUTCH_TEST_FACTOR": "10"},
     ),
     Part(
+        "limits",
+        "lists cost what is in them, no turn is long, and memory is given back",
+        (
+            *PYTEST,
+            "tests/integration/test_stream_lists.py",
+            "tests/integration/test_management_bodies.py",
+            "tests/integration/mewbase/test_lists.py",
+            "tests/integration/mewbase/test_given_back.py",
+            "tests/integration/pravega/test_early_lists.py",
+            "tests/integration/pravega/test_given_back.py",
+        ),
+        "the largest lists, and 2.4 GB",
+        900,
+        environment={"HUTCH_TEST_FACTOR": "10"},
+    ),
+    Part(
         "damage",
         "nothing wrong is answered from a damaged directory",
         module("tests.damage", "--places", str(DAMAGED)),
