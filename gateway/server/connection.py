@@ -243,10 +243,7 @@ class Connection(Owner):
         if not self.pause & _UNCONFIRMED:
             return
         if self._unconfirmed_count <= self._limits.unconfirmed_resume:
-            self._schedule.add(self._resume_unconfirmed)
-
-    def _resume_unconfirmed(self) -> None:
-        self._resume(Pause.UNCONFIRMED)
+            self._schedule.call_soon(self._resume, Pause.UNCONFIRMED)
 
     # Pausing
 
@@ -343,8 +340,7 @@ class Connection(Owner):
 
     def time_is_up(self, step: str) -> None:
         """End a client that took too long."""
-        line = "time limit reached peer=%s state=%s"
-        self._shared.say(log.info, self.peer.rpartition(":")[0], line, self.peer, step)
+        self._shared.tell(log.info, "time limit reached peer=%s state=%s", self.peer, step)
         self.finish()
 
     def begun(self) -> None:
@@ -401,8 +397,7 @@ class Connection(Owner):
 
     def cut_off(self) -> None:
         """End a client that does not read what is queued for it."""
-        host = self.peer.rpartition(":")[0]
-        self._shared.say(log.warning, host, "client does not read, cut off peer=%s", self.peer)
+        self._shared.tell(log.warning, "client does not read, cut off peer=%s", self.peer)
         self.edge.abort()
 
     def abort(self) -> None:

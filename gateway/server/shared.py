@@ -47,3 +47,7 @@ class Shared:
         object.__setattr__(self, "strangers_input", StrangersInput(self.say))
         place = memoryview(self.receive_buffer)[:COMMANDS_READ_BYTES]
         object.__setattr__(self, "commands_place", place)
+
+    def tell(self, write: Callable[..., object], line: str, peer: str, *arguments: object) -> None:
+        """Log a line about a client, whose address and port are its first value; see `Say`."""
+        self.say(write, peer.rpartition(":")[0], line, peer, *arguments)
