@@ -153,15 +153,12 @@ class Subscription(Source):
             return None
         if self._is_dry:
             return None
-        time_slice = self._slice
-        if not self._sources.reading.turns.begin(self, self.wake, time_slice):
+        turns = self._sources.reading.turns
+        if not turns.begin(self, self._go_on, self._slice):
             return None
-        frames = self._frames(time_slice)
-        self._sources.reading.turns.end(time_slice)
-        if self._window.is_full:
-            self._rest()
-        elif frames and (self._records or self._reader.holds_records):
-            self._holding.begin(self._reader.open_sub_batch, self._let_go)
+        frames = self._frames(self._slice)
+        turns.end(self._slice)
+        (self._rest if self._window.is_full else self._hold)()
         return Piece(b"".join(frames)) if frames else None
 
     def _frames(self, time_slice: Slice) -> list[bytes]:
@@ -255,7 +252,7 @@ class Subscription(Source):
             opening = reader_from(
                 self._log,
                 self._next_position,
-                self._more,
+                self._go_on,
                 stays_at_bad=self._wanted.stays_at_bad,
                 opener=self._sources.opener,
             )
@@ -272,11 +269,15 @@ class Subscription(Source):
             self._reader = outcome
             self.wake()
 
-    def _more(self) -> None:
-        """Go on: the reader has more."""
-        if self._reader is not None and self._reader.open_sub_batch is not None:
-            self._holding.begin(self._reader.open_sub_batch, self._let_go)
+    def _go_on(self) -> None:
+        """Go on if the client takes something: the reader has more, or it is the turn of this."""
+        self._hold()
         self.wake()
+
+    def _hold(self) -> None:
+        """Hold what there is until the client takes more, but not for long."""
+        if self._reader is not None and (self._records or self._reader.holds_memory):
+            self._holding.begin(self._reader.open_sub_batch, self._let_go)
 
     def _let_go(self) -> None:
         """Keep nothing in memory while the client takes nothing, or others have their turn."""

@@ -45,6 +45,11 @@ class Opening:
         return self.has_turn and not self._is_begun
 
     @property
+    def is_being_opened(self) -> bool:
+        """True while the thread makes the records."""
+        return self._is_begun and self.outcome is None
+
+    @property
     def is_awaited(self) -> bool:
         """True if others wait until it is closed."""
         return self._opener.is_awaited

@@ -122,9 +122,15 @@ class RecordReader:
         return self._chunks.failure or self._chunks.log.failure
 
     @property
-    def holds_records(self) -> bool:
-        """True while it has a chunk or a sub-batch in memory."""
-        return bool(self._chunk) or self._opened_bytes > 0
+    def holds_memory(self) -> bool:
+        """True while it keeps a chunk or a large sub-batch, or others from opening theirs.
+
+        Not while it waits for the thread: then it has nothing to give.
+        """
+        opening = self._opening
+        if opening is not None and opening.is_being_opened:
+            return False
+        return bool(self._chunk) or self._opened_bytes > 0 or self.open_sub_batch is not None
 
     @property
     def open_sub_batch(self) -> Opening | None:

@@ -376,7 +376,7 @@ def test_a_large_sub_batch_is_opened_on_a_thread_while_its_reader_waits(
     assert found == numbered(1, 10, LARGE_RECORDS)
     assert reader.open_sub_batch is None
     assert reader.next() == numbered(41, 10, [b"z"])
-    assert not reader.holds_records
+    assert not reader.holds_memory
     assert thread.is_empty
 
 
