@@ -212,8 +212,9 @@ class StreamPlanner:
                 if 0 < count < allowed[stream]
             }
             for stream, border in facts.chunks_at(found, wanted).items() if wanted else ():
-                if border - ends[stream][0] >= WHOLE * shares[stream]:
-                    shares[stream] = border - ends[stream][0]
+                whole = border - ends[stream][0]  # more than the share if its rows are gone
+                if WHOLE * shares[stream] <= whole < shares[stream]:
+                    shares[stream] = whole
         self._passed = {
             stream: self._passed.get(stream, 0) + 1 for stream in backlog if not shares[stream]
         }

@@ -152,6 +152,17 @@ def test_a_batch_takes_its_budget_of_rows_to_a_tenth_while_more_wait(
     assert start == at(a=100, b=20)
 
 
+def test_rows_that_are_gone_count_in_a_budget_as_those_that_are_there(
+    server: FakeServer, clock: Clock
+) -> None:
+    server.streams["a"] = chunks(*[10] * 5, first=50)
+    planner = planner_of(
+        server, clock, source=Source(streams=("a",)), budgets=Budgets(offsets_max=10)
+    )
+
+    assert go_on(planner, clock, at(a=20)) == at(a=30)
+
+
 def test_no_stream_waits_more_than_two_batches_though_the_budget_has_no_row_for_each(
     server: FakeServer, clock: Clock
 ) -> None:
