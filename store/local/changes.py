@@ -98,8 +98,8 @@ class AppendChange(Change):
         segment = self.segment
         state = segment.committed
         if self.extent is not None:
-            state.extents.append(self.extent)
-            self.catalogue.loose.discard(self.extent.file.number)
+            state.extents += (self.extent,)
+            self.catalogue.loose.discard(self.extent[1].number)
         if self.writer is not None:
             forgotten = state.attributes.append(self.writer, self.event_number)
             if forgotten:

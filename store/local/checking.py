@@ -194,7 +194,7 @@ class CheckedStore:
         boundary, count = state.length, 0
         if state.extents:
             # The first entry that is written begins another file, so that the others go.
-            state.extents[-1].file.size_max = 0
+            state.extents[-1][1].size_max = 0
         for page in self._pages_of(name):
             rows = [(entry.key, entry.value, entry.version) for entry in page]
             self.ask(_write, self.store.writing.write, segment, rows)

@@ -78,7 +78,7 @@ class Compactor:
         table.compacting = True
         table.compact_at = GARBAGE_BYTES_MIN
         # The next append begins another file.
-        pending.extents[-1].file.size_max = 0
+        pending.extents[-1][1].size_max = 0
         log.debug("compaction begins segment=%s garbage=%d", segment.name, garbage)
         self._slice(run, SLICE_BYTES)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final
 
+import cython
+
 from store.errors import StoreError
 from store.local.files import File, Files
 
@@ -20,6 +22,8 @@ DATA_DIRECTORY: Final = "data"
 ALLOCATE_FROM: Final = 512 * 1024
 ALLOCATE_STEP_MIN: Final = 1024 * 1024
 ALLOCATE_STEP_MAX: Final = 32 * 1024 * 1024
+# One for each file would be an object that the garbage collector looks at.
+_LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
 def path_of(number: int) -> str:
@@ -27,6 +31,8 @@ def path_of(number: int) -> str:
     return f"{DATA_DIRECTORY}/{number}"
 
 
+@cython.no_gc
+@cython.cclass
 class DataFile:
     """One data file. Everything but `sync` and opening happens on the loop's thread.
 
@@ -81,7 +87,7 @@ class DataFile:
         # Set for good by a failed sync. Two threads may sync one descriptor, and the system tells
         # a write-back error to only one of them; this flag tells the other.
         self.failure: StoreError | None = None
-        self.lock = threading.Lock()
+        self.lock = _LOCKS[number % len(_LOCKS)]
 
     def sync(self, handle: File) -> None:
         """Sync through `handle`. Raises what failed now or ever before."""

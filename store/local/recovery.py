@@ -46,7 +46,7 @@ from store.local.records import (
     Seal,
     Truncate,
 )
-from store.local.segment import Extent, Segment
+from store.local.segment import Segment
 from store.local.table_loading import load_tables
 
 log = logging.getLogger(__name__)
@@ -205,9 +205,9 @@ class Fold:
             state.attributes.append(record.writer, record.event_number)
         if not record.size:
             return
-        if not state.extents or state.extents[-1].file.number != record.file:
-            state.extents.append(Extent(record.position, DataFile(record.file, segment.number)))
-        place = record.position - state.extents[-1].base
+        if not state.extents or state.extents[-1][1].number != record.file:
+            state.extents += ((record.position, DataFile(record.file, segment.number)),)
+        place = record.position - state.extents[-1][0]
         self.items.append(Item(step, segment.number, record.file, place, record))
         state.length += record.size
 
@@ -368,10 +368,9 @@ def _segment_of(image: SegmentImage) -> Segment:
     state.modified_at_ms = image.modified_at_ms
     state.attributes.named = dict(image.attributes)
     state.attributes.writers = dict(image.writers)
-    state.extents = [
-        Extent(base, DataFile(number, image.number, is_found=True))
-        for base, number in image.extents
-    ]
+    state.extents = tuple(
+        (base, DataFile(number, image.number, is_found=True)) for base, number in image.extents
+    )
     return segment
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+import cython
+
 from store.api import Durability
 from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.changes import Change, Key, Later
@@ -24,6 +26,8 @@ SPACE_PAUSE_S: Final = 0.02
 SYNC_HELPERS: Final = 3
 
 
+@cython.no_gc
+@cython.cclass
 class Round:
     """The changes that are committed together, in the order they were issued.
 

@@ -28,6 +28,9 @@ from store.local.threads import Worker
 
 log = logging.getLogger(__name__)
 
+_NO_CHANGES: Final[list[Change]] = []
+"""Of every round that is over."""
+
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
 
@@ -323,7 +326,7 @@ class Rounds:
             for call in round_.after:
                 self._guarded(call)
         # Segments know their last round, perhaps for long: it must not keep what it wrote.
-        round_.changes = []
+        round_.changes = _NO_CHANGES
         round_.after = None
 
     def _take_back(self, round_: Round, outcome: Outcome) -> None:
@@ -350,7 +353,7 @@ class Rounds:
             catalogue.is_full = True
         for change in outcome.dropped:
             if isinstance(change, AppendChange) and change.extent is not None:
-                catalogue.discard([change.extent.file])
+                catalogue.discard([change.extent[1]])
         catalogue.reset_names(key for key in outcome.touched if isinstance(key, str))
         for key, error in outcome.touched.items():
             segment = catalogue.segments.get(key) if isinstance(key, int) else None

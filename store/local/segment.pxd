@@ -2,7 +2,7 @@ from store.local.attributes cimport Attributes
 
 cdef class SegmentState:
     cdef public Attributes attributes
-    cdef public list extents
+    cdef public tuple extents
     cdef public long long length, modified_at_ms, start
     cdef public bint sealed
 

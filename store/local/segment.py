@@ -3,8 +3,8 @@
 
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import cython
 
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from store.local.round import Round
 
 
-class Extent(NamedTuple):
-    """A data file of a segment; the byte at `base` of the segment is the file's first byte."""
-
-    base: int
-    file: DataFile
+Extent: TypeAlias = tuple[int, DataFile]
+"""A data file of a segment, behind the byte of the segment that is the file's first byte."""
 
 
 class Place(NamedTuple):
@@ -33,7 +30,7 @@ class Place(NamedTuple):
     size: int
 
 
-_base_of = attrgetter("base")
+_base_of = itemgetter(0)
 _NO_FILES: Final[AbstractSet[DataFile]] = frozenset()
 _EVERY: Final = 1 << 63
 """Above every position."""
@@ -42,7 +39,10 @@ _EVERY: Final = 1 << 63
 @cython.no_gc
 @cython.cclass
 class SegmentState:
-    """State of a segment at one moment; the committed and the issued one take the same steps."""
+    """State of a segment at one moment; the committed and the issued one take the same steps.
+
+    Its extents are tuples, which the garbage collector forgets: it does not know data files.
+    """
 
     __slots__ = ("attributes", "extents", "length", "modified_at_ms", "sealed", "start")
 
@@ -52,7 +52,7 @@ class SegmentState:
         self.sealed = False
         self.modified_at_ms = 0
         self.attributes = Attributes()
-        self.extents: list[Extent] = []
+        self.extents: tuple[Extent, ...] = ()
 
     def copy(self) -> "SegmentState":
         """Give a state that changes on its own."""
@@ -62,7 +62,7 @@ class SegmentState:
         other.sealed = self.sealed
         other.modified_at_ms = self.modified_at_ms
         other.attributes = self.attributes.copy()
-        other.extents = list(self.extents)
+        other.extents = self.extents
         return other
 
     def place_of(self, position: int, size: int) -> Place:
@@ -70,23 +70,23 @@ class SegmentState:
         index = bisect_right(self.extents, position, key=_base_of) - 1
         base, file = self.extents[index]
         last = index + 1 == len(self.extents)
-        end = self.length if last else self.extents[index + 1].base
+        end = self.length if last else self.extents[index + 1][0]
         return Place(file, position - base, min(size, end - position))
 
     def truncate(self, position: int) -> list[DataFile]:
         """Move the start; gives the files that lie wholly before it. The last file stays."""
         self.start = max(self.start, position)
         count = 0
-        while count + 1 < len(self.extents) and self.extents[count + 1].base <= position:
+        while count + 1 < len(self.extents) and self.extents[count + 1][0] <= position:
             count += 1
         dropped = [file for _, file in self.extents[:count]]
-        del self.extents[:count]
+        self.extents = self.extents[count:]
         return dropped
 
     def merge(self, source: "SegmentState") -> None:
         """Take over all bytes of `source`, which starts at 0, with its files."""
         base = self.length
-        self.extents.extend(Extent(base + at, file) for at, file in source.extents)
+        self.extents += tuple((base + at, file) for at, file in source.extents)
         self.length += source.length
 
 

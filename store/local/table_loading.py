@@ -135,7 +135,7 @@ def _note_damage(files: Files, segment: Segment, table: Table, findings: Finding
                 findings.add(Damage(what, stretch.path, segment.name, place))
                 damaged.add(stretch.path)
     # What is behind the end of the last file is kept as it is.
-    segment.committed.extents[-1].file.size_max = 0
+    segment.committed.extents[-1][1].size_max = 0
     # A copy has the same place at each opening until a compaction has left the damage behind.
     try:
         evidence = Evidence(files, table.seed)

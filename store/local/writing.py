@@ -30,7 +30,7 @@ from store.local.files import PASSING
 from store.local.kernel.journal_bytes import append_record
 from store.local.records import APPEND_BYTES, DURABLE, HAS_WRITER, INLINE, NO_WRITER
 from store.local.rounds import Rounds
-from store.local.segment import Extent, Segment
+from store.local.segment import Segment
 from store.local.threads import Worker
 
 EVENT_NUMBER_MAX: Final = 2**63 - 1
@@ -160,7 +160,7 @@ class Staging:
     def failed(self, segment: Segment, error: StoreError) -> None:
         """Note that the append that raised `error` was the last for the segment, if it was."""
         if not isinstance(error, PASSING):
-            self.catalogue.file_failed(segment.pending.extents[-1].file, error)
+            self.catalogue.file_failed(segment.pending.extents[-1][1], error)
         elif isinstance(error, DiskFull):
             self.catalogue.is_full = True
 
@@ -177,8 +177,8 @@ class Staging:
         if file is None:
             place = 0
             file = self.catalogue.new_file(change.segment)
-            change.extent = Extent(position, file)
-            pending.extents.append(change.extent)
+            change.extent = (position, file)
+            pending.extents += (change.extent,)
         change.file = file
         change.place = place
         handle = file.handle

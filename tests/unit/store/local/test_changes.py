@@ -11,7 +11,7 @@ from store.local.changes import (
     SealChange,
     TruncateChange,
 )
-from store.local.segment import Extent, Segment
+from store.local.segment import Segment
 
 
 class Heard:
@@ -34,8 +34,8 @@ def append_to(catalogue: Catalogue, segment: Segment, size: int) -> AppendChange
     """Give an append at the end, in a file of its own, issued and not applied."""
     change = AppendChange(catalogue, segment, b"w" * 16, 7)
     change.position, change.size = segment.pending.length, size
-    change.extent = Extent(change.position, catalogue.new_file(segment))
-    segment.pending.extents.append(change.extent)
+    change.extent = (change.position, catalogue.new_file(segment))
+    segment.pending.extents += (change.extent,)
     segment.pending.length += size
     return change
 
@@ -48,7 +48,7 @@ def test_an_append_becomes_visible_when_it_is_applied() -> None:
     change.apply(1_234)
     state = segment.committed
     assert (state.length, state.modified_at_ms) == (10, 1_234)
-    assert (state.attributes.writers, state.extents) == ({b"w" * 16: 7}, [change.extent])
+    assert (state.attributes.writers, state.extents) == ({b"w" * 16: 7}, (change.extent,))
 
 
 def test_a_dropped_append_wakes_nobody() -> None:
@@ -123,7 +123,7 @@ def test_a_merge_moves_files_and_their_owner() -> None:
     assert heard.results == [10]
     assert (target.committed.length, target.committed.attributes.named) == (10, {b"a" * 16: 3})
     assert change.extent is not None
-    assert change.extent.file.owner == target.number
+    assert change.extent[1].owner == target.number
     assert (source.dead, catalogue.discarded) == (True, [])
 
 

@@ -20,7 +20,7 @@ from store.local.checkpoint_file import (
 )
 from store.local.data_file import DataFile
 from store.local.journal import JournalPlace
-from store.local.segment import Extent, Segment
+from store.local.segment import Segment
 
 PLACE = JournalPlace(2**33, 4, 5)
 HEAD = CheckpointHead(
@@ -123,14 +123,14 @@ def test_a_cut_checkpoint_is_damaged(size: int) -> None:
 def test_an_image_is_taken_of_the_committed_state_and_does_not_follow_it() -> None:
     segment = Segment(5, "a", None)
     segment.committed.length = 10
-    segment.committed.extents.append(Extent(0, DataFile(3, 5)))
+    segment.committed.extents = ((0, DataFile(3, 5)),)
     segment.committed.attributes.update([(bytes(16), 1)])
     segment.committed.attributes.append(b"w" * 16, 2)
     segment.pending.length = 99
     image = image_of(segment)
     segment.committed.attributes.update([(bytes(16), 3)])
     segment.committed.attributes.append(b"w" * 16, 4)
-    segment.committed.extents.clear()
+    segment.committed.extents = ()
     assert (image.length, image.attributes, image.extents) == (10, {bytes(16): 1}, [(0, 3)])
     assert image.writers == {b"w" * 16: 2}
 

@@ -1,14 +1,24 @@
+import gc
 from collections.abc import Callable
+from typing import Final
+
+import pytest
 
 from store.errors import DiskFull
+from store.local import segment as segment_module
+from store.local.changes import Change
 from store.local.data_file import DataFile
-from store.local.segment import Extent, Place, Segment, SegmentState
+from store.local.round import Round
+from store.local.segment import Place, Segment, SegmentState
+
+MANY: Final = 2_000
+NONE: Final[list[Change]] = []
 
 
 def state_of(length: int, *bases: int) -> SegmentState:
     state = SegmentState()
     state.length = length
-    state.extents = [Extent(base, DataFile(number, 1)) for number, base in enumerate(bases, 1)]
+    state.extents = tuple((base, DataFile(number, 1)) for number, base in enumerate(bases, 1))
     return state
 
 
@@ -59,7 +69,7 @@ def test_a_copy_goes_its_own_way() -> None:
     state.attributes.update([(b"a", 1)])
     copy = state.copy()
     state.attributes.update([(b"a", 2)])
-    state.extents.clear()
+    state.extents = ()
     assert (copy.attributes.all(), len(copy.extents), copy.length) == ({b"a": 1}, 1, 100)
 
 
@@ -118,3 +128,20 @@ def test_waking_keeps_who_waits_on_and_who_came_meanwhile() -> None:
     assert (new.tries, patient.tries) == (1, 1)
     segment.wake_all()
     assert (new.tries, patient.tries) == (1, 2)
+
+
+@pytest.mark.skipif(not segment_module.__file__.endswith(".so"), reason="objects of Python")
+def test_the_collector_of_garbage_looks_at_no_segment_and_no_file() -> None:
+    kept: list[Segment] = []
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(MANY):
+        segment = Segment(number, "a", None)
+        segment.committed.extents = ((0, DataFile(number, number)),)
+        segment.pending = segment.committed.copy()
+        segment.round = Round()
+        segment.round.changes = NONE
+        kept.append(segment)
+    gc.collect()
+    gc.collect()  # a tuple is forgotten once what is in it is
+    assert len(gc.get_objects()) - before < MANY // 10
