@@ -29,7 +29,7 @@ FRAME_BYTES: Final = 16 * MIB - 1_000
 FIRST_FRAME_BYTES: Final = 8 * 1024 - 200
 PROJECTION: Final = '[[projections]]\nname = "p"\nchannel = "channel2"\nbinder = "b"\nid = "id"\n'
 AT_ONCE: Final = 1_000
-EVENTS: Final = 30_000
+EVENTS: Final = 20_000
 _numbers = count()
 
 
