@@ -28,8 +28,8 @@ from store.local.threads import Worker
 
 log = logging.getLogger(__name__)
 
+# Those of every round that is over.
 _NO_CHANGES: Final[list[Change]] = []
-"""Of every round that is over."""
 
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
