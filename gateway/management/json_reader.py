@@ -46,8 +46,8 @@ class _Reader:
 
     def _value(self, place: int) -> tuple[Any, int]:
         """Return the value at a place and where it ends."""
-        found = self._in_window(place)
-        if found is None and place != self._begin:
+        found = None if place == 0 and not self._is_last() else self._in_window(place)
+        if found is None and place - self._begin > WINDOW // 2:
             self._begin, self._window = place, self._text[place : place + WINDOW]
             found = self._in_window(place)
         if found is not None:
@@ -63,17 +63,19 @@ class _Reader:
             self._fail("Expecting value", error.value)
         return value, end
 
+    def _is_last(self) -> bool:
+        return self._begin + len(self._window) == len(self._text)
+
     def _in_window(self, place: int) -> tuple[Any, int] | None:
         """Return the value at a place and where it ends, if it surely ends in the window."""
         at, size = place - self._begin, len(self._window)
-        is_last = self._begin + size == len(self._text)
         if at >= size:
             return None
         try:
             value, end = self._decoder.scan_once(self._window, at)
         except (JSONDecodeError, StopIteration):
             return None
-        if end + _MARGIN > size and not is_last:
+        if end + _MARGIN > size and not self._is_last():
             return None
         return value, end + self._begin
 
