@@ -25,7 +25,7 @@ _TRIES: Final = 3
 """Both costs are measured so often, in turn: the machine is not always as fast."""
 _ROUNDS: Final = 3
 """So often all of that is done where it seems to grow too much; what grows by n² always does."""
-_LITTLE_S: Final = 0.005
+_LITTLE_S: Final = 0.01
 """What costs so little cannot be measured to the half, and may grow."""
 _GIVEN_BACK_S: Final = 10.0
 IS_WHOLE: Final = float(os.environ.get("HUTCH_TEST_FACTOR") or 1) > 1
