@@ -17,7 +17,6 @@ rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -26,7 +25,7 @@ from gateway.broker.access.amqplain import credentials_of
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck, TooManyWait
-from gateway.broker.access.refusals import Refusals, RefusedLogin
+from gateway.broker.access.refusals import Refusals, RefusedLogin, in_command
 from gateway.network.addresses import source_of
 
 GUEST: Final = "guest"
@@ -193,7 +192,7 @@ class Authentication:
         if not name:
             return "the client has to send a user's name, or show a certificate that has one"
         known = "change_password" if self._access.user(name) is not None else "add_user"
-        return self._users_file or f"hutch ctl {known} {shlex.quote(name)}"
+        return self._users_file or f"hutch ctl {known} {in_command(name)}"
 
     async def _judge(self, mechanism: str, data: bytes, peer: Peer, source: str) -> str:
         read = self._offered(peer).get(mechanism)

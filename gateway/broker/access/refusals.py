@@ -5,6 +5,7 @@ all protocols. The counts of `AttemptLedger` have every attempt.
 """
 
 import logging
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ def cut(text: str) -> str:
     if len(raw) <= NAME_BYTES_MAX:
         return text
     return raw[:NAME_BYTES_MAX].decode("utf-8", "ignore") + "…"
+
+
+def in_command(user: str) -> str:
+    """Return a user's name as a command of a log line has it; USER for one that nobody types."""
+    return shlex.quote(user) if user.isprintable() else "USER"
 
 
 class Refusals:

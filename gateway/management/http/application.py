@@ -7,7 +7,6 @@ known.
 
 import logging
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +27,7 @@ from gateway.broker.access.authentication import (
     Peer,
 )
 from gateway.broker.access.errors import AccessError
+from gateway.broker.access.refusals import in_command
 from gateway.broker.errors import BrokerError
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import AdministrationError
@@ -177,7 +177,7 @@ class Application:
             raise (_busy() if refused.reason.is_unread else _unknown()) from None
         actor = Actor.of(backing.administration.access, user)
         if Role.MANAGEMENT not in actor.roles:
-            helps = f"hutch ctl set_user_tags {shlex.quote(user)} management"
+            helps = f"hutch ctl set_user_tags {in_command(user)} management"
             backing.authentication.refused(peer, "the user has no tag", helps, user)
             status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
             raise Refused(status, "not_authorised", reason)

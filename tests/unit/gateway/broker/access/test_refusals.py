@@ -12,6 +12,7 @@ from gateway.broker.access.refusals import (
     Refusals,
     RefusedLogin,
     cut,
+    in_command,
 )
 
 log = logging.getLogger(__name__)
@@ -126,3 +127,11 @@ def test_the_table_of_addresses_is_bounded(rig: Rig) -> None:
 
     assert len(rig.refusals._said) == LINES_MAX
     assert len(rig.refusals._said_once) == LINES_MAX
+
+
+@pytest.mark.parametrize(
+    ("user", "shown"),
+    [("app", "app"), ("an app", "'an app'"), ("a\nb", "USER"), ("\udcff", "USER")],
+)
+def test_a_command_has_a_name_that_can_be_typed(user: str, shown: str) -> None:
+    assert in_command(user) == shown
