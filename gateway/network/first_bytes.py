@@ -101,7 +101,7 @@ MEWBASE: Final = Protocol(
 PRAVEGA: Final = Protocol("pravega", _HELLO_OF_PRAVEGA, ("pravega",), "wire.port")
 EARLY: Final = Protocol(
     "pravega-early",
-    tuple((*frame, (0, 0)) for frame in _frames(1, 8, 100)),
+    _frames(1, 8, 100),
     ("pravega-early", "pravega"),
     "early.port",
 )

@@ -154,7 +154,11 @@ class Connection(Owner):
         self._shared.strangers_input.forget(self)
         self.front.lost()
         self._keeper.closed(self)
-        # What refers to this, and what came, goes now: the collector of garbage may come late.
+        # Not here: compiled code up the stack may be in what goes, and does not count that.
+        self._shared.loop.call_soon(self._let_go)
+
+    def _let_go(self) -> None:
+        """Refer to nothing that refers to this, and hold no bytes: the collector may come late."""
         self.front = OVER
         self.inbox = Inbox(self._shared.receive_buffer)
         self._delivery = Delivery(self.edge, self._shared.scratch)
@@ -182,18 +186,15 @@ class Connection(Owner):
         if self._is_over:
             return
         if position < end and not self._is_done:
-            self._keep(buffer, position, end)
+            frame_bytes = 0 if self.pause else self.front.frame_bytes(buffer, position, end)
+            self.inbox.keep(buffer, position, end, frame_bytes)
+            self.begun()
         if self.is_stranger:
             held = self.inbox.kept_bytes() + self.front.held_bytes()
             self._shared.strangers_input.bound(self, held, self._keeper.end_a_stranger)
         if self.pause:
             self.edge.pause_reading()
         self._after_handling()
-
-    def _keep(self, buffer: bytearray, position: int, end: int) -> None:
-        frame_bytes = 0 if self.pause else self.front.frame_bytes(buffer, position, end)
-        self.inbox.keep(buffer, position, end, frame_bytes)
-        self.begun()
 
     def _after_handling(self) -> None:
         if self._is_done:
@@ -352,8 +353,7 @@ class Connection(Owner):
         """Return the marks of what is begun; see `Unfinished`."""
         is_waiting = self._is_done or self.pause != Pause.NONE
         kept = 0 if is_waiting else self.inbox.kept_bytes()
-        frame = self.inbox.frames_taken if kept else 0
-        return frame, 0 if is_waiting else self.front.unfinished()
+        return self.inbox.frames_taken if kept else 0, 0 if is_waiting else self.front.unfinished()
 
     def beat(self, interval_s: int, send: Callable[[], object]) -> None:
         """Begin the heartbeats, in place of those before."""
