@@ -139,6 +139,9 @@ CASES: Final = {
         lambda n: {"routing_key": new("key"), "arguments": pairs(n)},
         201,
     ),
+    "POST /api/queues/{virtual_host}/{stream}/get": Case(
+        "queues/%2F/stream/get", SMALL, lambda n: {"count": 1, **pairs(n)}, 400
+    ),
     "PUT /api/stream/super-streams/{virtual_host}/{super_stream}": Case(
         "stream/super-streams/%2F/{}",
         amount(PARTITIONS, 200),

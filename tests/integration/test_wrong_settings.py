@@ -114,7 +114,7 @@ STREAMS = (
         {"HUTCH_MEWBASE__HOST": "192.0.2.1"},
     ),
     Wrong(
-        "HUTCH_MEWBASE__PROJECTIONS_FILE: TEXT is not TOML",
+        "HUTCH_MEWBASE__PROJECTIONS_FILE: TEXT: is not TOML",
         MEWBASE,
         {"HUTCH_MEWBASE__PROJECTIONS_FILE": "TEXT"},
     ),

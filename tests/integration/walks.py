@@ -161,4 +161,4 @@ def test_a_super_stream_to_the_reply(server: Observed) -> None:
             client.must(
                 "create_super_stream", m.CreateSuperStream(name, partitions, ("0", "1"), {})
             )
-        check(server.walk.files(), 52, seen="store/local/journal.py")
+        check(server.walk.files(), 54, seen="store/local/journal.py")

@@ -40,7 +40,7 @@ class User:
     loopback_only: bool = False
     """True if this user must come from the server's own machine."""
     mark: str = field(default="", compare=False)
-    """Tells it from users of its name that were deleted; '' for one of an older version."""
+    """Tells it from users of its name that were deleted; '' until it is stored."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "user")
@@ -72,7 +72,7 @@ class User:
             tuple(fields["tags"]),
             fields["limits"],
             fields["loopback_only"],
-            fields.get("mark", ""),
+            fields["mark"],
         )
 
 

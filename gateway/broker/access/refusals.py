@@ -35,7 +35,7 @@ def cut(text: str) -> str:
 
 
 def in_command(user: str) -> str:
-    """Return a user's name as a command of a log line has it; USER for one that nobody types."""
+    """Return a user's name as a command of a log line has it; USER where it cannot be typed."""
     return shlex.quote(user) if user.isprintable() else "USER"
 
 

@@ -47,7 +47,7 @@ WRITTEN = {
         "users": [
             (
                 '{"name": "guest", "password_hash": "", "hashing_algorithm": null,'
-                ' "tags": ["administrator"], "limits": {}, "loopback_only": false}'
+                ' "tags": ["administrator"], "limits": {}, "loopback_only": false, "mark": ""}'
             )
         ],
         "permissions": [
@@ -83,7 +83,7 @@ def test_what_is_written_down_keeps_its_form(rig: Rig) -> None:
     written = json.loads(remembered(rig).pack())
 
     (user,) = written["old"]["users"]
-    salted = json.loads(user) | {"password_hash": "", "hashing_algorithm": None}
+    salted = json.loads(user) | {"password_hash": "", "hashing_algorithm": None, "mark": ""}
     written["old"]["users"] = [json.dumps(salted)]
     assert written == WRITTEN
     assert [list(part) for part in written.values()] == [list(part) for part in WRITTEN.values()]
