@@ -30,6 +30,7 @@ def behind(
     limit: cython.Py_ssize_t = len(source)
     size: cython.Py_ssize_t
     with cython.nogil:
+        # hot: nothing of Python, which other threads have meanwhile
         while count > 0:
             if position + 4 > limit:
                 position = -1
@@ -46,4 +47,5 @@ def behind(
                 break
             position += size
             count -= 1
+        # end of hot
     return position

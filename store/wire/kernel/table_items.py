@@ -45,10 +45,12 @@ def _i32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 def _version_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.longlong:
     if not cython.compiled:
         return int.from_bytes(source[position : position + 8], signed=True)
+    # hot: eight bytes of each item
     number: cython.ulonglong = 0
     place: cython.Py_ssize_t
     for place in range(8):
         number = (number << 8) | source[position + place]
+    # end of hot
     return cython.cast(cython.longlong, number)
 
 
