@@ -4,6 +4,7 @@ A caller that holds locks of several kinds takes exchanges before streams, and s
 of their names, so that there is no deadlock.
 """
 
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,8 @@ Check: TypeAlias = Callable[[], object]
 """A check of rights that is made once more while the lock is held; raises what forbids the change.
 
 The rights that were checked before the wait for the lock may have changed meanwhile."""
+
+log = logging.getLogger(__name__)
 
 
 def unchecked() -> None:
@@ -43,7 +46,10 @@ class _Line:
         try:
             while self.is_free and self.waiting:
                 self.is_free = False
-                self.waiting.popleft().settle(None)
+                try:
+                    self.waiting.popleft().settle(None)
+                except Exception:  # of what has the lock now: those behind it wait for it as well
+                    log.exception("what had waited for a lock failed")
         finally:
             self.is_moving = False
 

@@ -1,5 +1,6 @@
 """Letting others have their turn while one client asks for what takes long."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -7,6 +8,8 @@ from time import perf_counter
 from typing import Final, TypeAlias
 
 from gateway.pending import Pending
+
+log = logging.getLogger(__name__)
 
 THINGS_A_TURN: Final = 1_000
 """Some 3 ms where each is looked up and nothing more."""
@@ -118,4 +121,7 @@ class Turns:
         if self._woken:
             self._arm()
         for wake in list(self._woken.values()):
-            wake()
+            try:
+                wake()
+            except Exception:  # of one reader: the others have their turn
+                log.exception("a reader that had waited for its turn failed")

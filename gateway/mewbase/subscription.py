@@ -218,12 +218,13 @@ class Subscription(Source):
         """
         if self._reader is None:
             return False
+        self._is_dry = True  # before the look: what fails for a moment wakes this at once
         found = self._reader.next()
         if found is None:
-            self._is_dry = True
             if self._reader.failure is not None:
                 self._failed()
             return False
+        self._is_dry = False
         if isinstance(found, Unreadable):
             return not (self._wanted.stays_at_bad and frames) and self._stand_in(found)
         self._records, self._place = found, 0

@@ -1,10 +1,10 @@
 """Room for segments of a stream, of which there may be so many, from whatever client they come."""
 
-from collections.abc import Callable
 from typing import Final
 
+from gateway.pending import Pending, asked
 from store.api import Operations
-from store.errors import InvalidArgument, StoreError
+from store.errors import InvalidArgument
 
 SEGMENTS_MAX: Final = 5_000
 """Segments and tables whose names begin with the same scope and stream."""
@@ -12,32 +12,14 @@ WITH_PARTS_MAX: Final = 10_000
 """The same, with the parts of transactions and the segments that go with connections."""
 
 
-def if_room(
-    store: Operations,
-    name: str,
-    make: Callable[[], object],
-    refuse: Callable[[StoreError], object],
-    *,
-    most: int = SEGMENTS_MAX,
-) -> None:
-    """Make a segment of a name, unless its stream has too many.
+async def check_room(store: Operations, name: str, *, most: int = SEGMENTS_MAX) -> None:
+    """Check that a segment of a name may be made, as there are not too many of its stream.
 
-    Args:
-        store: The store.
-        name: The segment's.
-        make: Makes it.
-        refuse: Gets the error where it may not be made.
-        most: As many as there may be.
+    Raises InvalidArgument or another StoreError.
     """
-
-    def counted(count: int | StoreError) -> None:
-        if isinstance(count, StoreError):
-            refuse(count)
-        elif count >= most:
-            place = "/".join(name.split("/")[:-1][:2])
-            text = f"there are {count} segments of {place!r}, the most that there may be"
-            refuse(InvalidArgument(f"{text}; delete some, or truncate the stream"))
-        else:
-            make()
-
-    store.count_segments(name, done=counted)
+    counted: Pending[int] = asked(lambda done: store.count_segments(name, done=done))
+    count = await counted
+    if count >= most:
+        place = "/".join(name.split("/")[:-1][:2])
+        text = f"there are {count} segments of {place!r}, the most that there may be"
+        raise InvalidArgument(f"{text}; delete some, or truncate the stream")

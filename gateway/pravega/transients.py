@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from gateway.pravega.room import WITH_PARTS_MAX, if_room
+from gateway.pending import run
+from gateway.pravega.room import WITH_PARTS_MAX, check_room
 from store.api import Operations, TableEntry, TablePage
 from store.errors import (
     InvalidArgument,
@@ -81,10 +82,14 @@ class Transients:
             if isinstance(outcome, StoreError):
                 refuse(outcome)
             else:
-                if_room(self._store, name, make, refuse, most=WITH_PARTS_MAX)
+                run(check_room(self._store, name, most=WITH_PARTS_MAX), counted)
 
-        def make() -> None:
-            self._store.create_segment(name, done=created)
+        def counted(outcome: BaseException | None) -> None:
+            if isinstance(outcome, StoreError):
+                refuse(outcome)
+            else:
+                assert outcome is None
+                self._store.create_segment(name, done=created)
 
         def created(outcome: StoreError | None) -> None:
             if outcome is None:

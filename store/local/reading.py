@@ -269,6 +269,7 @@ class PendingRead:
         """Give up; `done` is then not called."""
         is_waiting = self._has_waited and not (self._finished or self._loading)
         self._finished = True
+        self._done = _nothing  # a segment may keep this for long, and the caller with it
         if is_waiting and self._segment.waiters is not None:
             self._segment.waiters.give_up()
 
@@ -336,6 +337,10 @@ class PendingRead:
         if not self._finished:
             self._finished = True
             self._done(result)
+
+
+def _nothing(_outcome: object) -> None:
+    pass
 
 
 def places_of(segment: Segment, position: int, size: int) -> list[Place]:

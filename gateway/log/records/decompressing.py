@@ -66,7 +66,9 @@ def _filled(fill: _Fill, room: bytearray | mmap, body: bytes) -> bool:
     """Return whether a body has filled all of a room."""
     try:
         return fill(body, room) == len(room)
-    except cramjam.DecompressionError:
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException:  # noqa: BLE001  # a panic of a codec in Rust is no Exception
         return False
 
 

@@ -14,7 +14,7 @@ from gateway.pending import Pending
 
 Make: TypeAlias = Callable[[], mmap]
 """Makes the records of a sub-batch; runs on a thread."""
-_Outcome: TypeAlias = tuple[mmap | Exception]
+_Outcome: TypeAlias = tuple[mmap | BaseException]
 InThread: TypeAlias = Callable[[Callable[[], Any]], Pending[Any]]
 """Runs a function on a thread."""
 
@@ -33,7 +33,7 @@ class Opening:
     def __init__(self, opener: "Opener", size: int) -> None:
         self.size = size
         self.has_turn = False
-        self.outcome: mmap | Exception | None = None
+        self.outcome: mmap | BaseException | None = None
         self.is_closed = False
         self.wake: Callable[[], object] = lambda: None
         self._opener = opener
@@ -72,7 +72,7 @@ class Opening:
         made = self._opener.in_thread(partial(_outcome_of, make))
         made.when_settled(lambda: self._opened(*made.result()))
 
-    def _opened(self, outcome: mmap | Exception) -> None:
+    def _opened(self, outcome: mmap | BaseException) -> None:
         self.outcome = outcome
         if self.is_closed:
             self._let_go()
@@ -92,7 +92,7 @@ def _outcome_of(make: Make) -> _Outcome:
     """Return what is made, or why it is not; in a tuple, as no error of the thread's."""
     try:
         return (make(),)
-    except Exception as error:  # noqa: BLE001  # the reader's to raise
+    except BaseException as error:  # noqa: BLE001  # the reader's to tell; the thread goes on
         return (error.with_traceback(None),)  # its frames hold the bytes
 
 

@@ -115,11 +115,12 @@ class RecordReader:
         self._opened: bytes | mmap = b""
         self._opened_bytes = self._opened_place = self._opened_offset = 0
         self._bad: Unreadable | None = None
+        self._failure: StoreError | None = None
 
     @property
     def failure(self) -> StoreError | None:
         """The reason why the next bytes cannot be read; the reader gives nothing more then."""
-        return self._chunks.failure or self._chunks.log.failure
+        return self._failure or self._chunks.failure or self._chunks.log.failure
 
     @property
     def holds_memory(self) -> bool:
@@ -149,7 +150,7 @@ class RecordReader:
         None: there is no record now, and `wake` will be called; or there is a `failure`.
         """
         found: list[Record] | Unreadable | None = self._bad
-        while not found:
+        while not found and self._failure is None:
             if self._opened_place < self._opened_bytes:
                 found = self._take_opened()
             elif self._opening is not None and not self._opening.is_ready:
@@ -163,7 +164,7 @@ class RecordReader:
                 if chunk is None:
                     return None
                 self._begin(chunk)
-        return found
+        return found or None
 
     def _begin(self, chunk: Delivery) -> None:
         header = unpack_header(chunk.head, 0)
@@ -225,7 +226,7 @@ class RecordReader:
             # Many may wait, for long: the chunk is read again. The offset is what it is known by.
             self._chunk, self._offset = b"", self._chunks.go_back()
 
-    def _begin_opened(self, outcome: bytes | mmap | Exception) -> list[Record] | Unreadable:
+    def _begin_opened(self, outcome: bytes | mmap | BaseException) -> list[Record] | Unreadable:
         """Begin with the first wanted record of a sub-batch, or tell why there is none."""
         head = sub_batch_at(self._chunk, self._place)
         offset, wanted = self._offset, self.next_offset
@@ -238,8 +239,10 @@ class RecordReader:
             else:
                 self.next_offset = self._offset
             return bad
-        if isinstance(outcome, Exception):
-            raise outcome
+        if isinstance(outcome, BaseException):
+            self._close_sub_batch()
+            self._failure = StoreError(f"a sub-batch cannot be opened: {outcome!r}")
+            return []
         self._opened, self._opened_bytes = outcome, len(outcome)
         self._opened_offset = max(offset, wanted)
         self._opened_place = behind(outcome, 0, max(wanted - offset, 0), self._opened_bytes)

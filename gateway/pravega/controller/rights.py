@@ -49,7 +49,8 @@ def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Callable[[Caller, st
     """
 
     def token(caller: Caller, scope: str, stream: str) -> str:
-        if not stream or "/" in scope:  # the resource would be another one, or a whole scope
+        # With a slash the resource would be another one; without a stream, a whole scope.
+        if not stream or "/" in scope + stream:
             raise NoRight(f"{scope}/{stream} is no stream")
         rights = [right for right in Right if caller.may(right, scope, stream)]
         if not rights:

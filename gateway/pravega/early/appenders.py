@@ -6,8 +6,9 @@ there: a block is stored once, and an appender that was overtaken stores nothing
 
 from uuid import UUID
 
+from gateway.pending import Pending, asked, run
 from gateway.pravega.early.desk import EarlyDesk
-from gateway.pravega.room import if_room
+from gateway.pravega.room import check_room
 from store.api import Appended, Writer
 from store.errors import NoSuchSegment, SegmentExists, StoreError
 from store.wire import early_messages as m
@@ -48,17 +49,22 @@ class Appenders:
             self._desk.hold()
             self._open(request, may_make=self._desk.host.settings.makes_segments)
 
+    async def _make(self, segment: str) -> None:
+        """Create a segment, if there is room and the client is there. Raises StoreError."""
+        store = self._desk.host.store
+        await check_room(store, segment)
+        if not self._desk.is_over:
+            made: Pending[None] = asked(lambda done: store.create_segment(segment, done=done))
+            await made
+
     def _open(self, request: m.SetupAppend, *, may_make: bool) -> None:
         desk, store = self._desk, self._desk.host.store
-
-        def make() -> None:
-            store.create_segment(request.segment, done=made)
 
         def opened(outcome: Writer | StoreError) -> None:
             if desk.is_over:
                 return
             if isinstance(outcome, NoSuchSegment) and may_make:
-                if_room(store, request.segment, make, desk.close)
+                run(self._make(request.segment), made)
             elif isinstance(outcome, StoreError):
                 desk.close(outcome)
             else:
@@ -67,10 +73,13 @@ class Appenders:
                 desk.reply(m.AppendSetup(request.segment, request.connection_id, level))
                 desk.release()
 
-        def made(outcome: StoreError | None) -> None:
+        def made(outcome: BaseException | None) -> None:
+            if desk.is_over:
+                return
             if outcome is None or isinstance(outcome, SegmentExists):
                 self._open(request, may_make=False)
             else:
+                assert isinstance(outcome, StoreError)
                 desk.close(outcome)
 
         store.open_writer(request.segment, request.connection_id, done=opened)

@@ -1,8 +1,9 @@
 """Requests about segments: their life, and facts of them."""
 
+from gateway.pending import Pending, asked
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.desk import Desk
-from gateway.pravega.room import if_room
+from gateway.pravega.room import check_room
 from store.api import AttributeUpdate, SegmentInfo
 from store.wire import messages as m
 
@@ -23,10 +24,16 @@ def create_segment(desk: Desk, request: m.CreateSegment) -> None:
     store, segment = desk.store, request.segment
     done = desk.answering(request.request_id, segment, reply)
 
-    def create() -> None:
-        store.create_segment(segment, done=done, attributes=attributes)
+    async def create() -> None:
+        await check_room(store, segment)
+        if not desk.is_over:
+            made: Pending[None] = asked(
+                lambda done: store.create_segment(segment, done=done, attributes=attributes)
+            )
+            await made
 
-    if_room(store, segment, create, done)
+    # What follows on the connection may be about the segment.
+    desk.hold_for(create(), done)
 
 
 def create_transient_segment(desk: Desk, request: m.CreateTransientSegment) -> None:

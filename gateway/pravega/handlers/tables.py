@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from gateway.pending import Pending, asked
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
-from gateway.pravega.room import if_room
+from gateway.pravega.room import check_room
 from store.api import SegmentInfo, TableDelta, TableEntry, TablePage
 from store.errors import StoreError
 from store.wire import messages as m
@@ -34,10 +35,17 @@ def create_table(desk: Desk, request: t.CreateTableSegment) -> None:
     store, table = desk.store, request.segment
     done = desk.answering(request.request_id, table, reply)
 
-    def create() -> None:
-        store.create_table(table, key_length=request.key_length, done=done)
+    async def create() -> None:
+        await check_room(store, table)
+        if not desk.is_over:
+            key_length = request.key_length
+            made: Pending[None] = asked(
+                lambda done: store.create_table(table, key_length=key_length, done=done)
+            )
+            await made
 
-    if_room(store, table, create, done)
+    # What follows on the connection may be about the table.
+    desk.hold_for(create(), done)
 
 
 def delete_table(desk: Desk, request: t.DeleteTableSegment) -> None:

@@ -144,3 +144,22 @@ def takes_again(server: StoreProcess, number: int) -> bool:
         return isinstance(client.receive(), m.AppendSetup) and isinstance(
             client.receive(), m.DataAppended
         )
+
+
+def test_what_follows_a_creation_on_a_connection_finds_what_was_created(
+    server: StoreProcess,
+) -> None:
+    name, table = "mine/made/0.#epoch.0", "mine/made_kvtable/0.#epoch.0"
+    with WireClient(*server.store) as client:
+        client.send(
+            m.CreateSegment(1, name, 0, 0, ""),
+            m.SetupAppend(2, WRITER, name, ""),
+            m.DeleteSegment(3, name, ""),
+            t.CreateTableSegment(4, table, ""),
+            t.DeleteTableSegment(5, table, must_be_empty=True, token=""),
+        )
+        client.must(m.SegmentCreated)
+        client.must(m.AppendSetup)
+        client.must(m.SegmentDeleted)
+        client.must(m.SegmentCreated)
+        client.must(m.SegmentDeleted)

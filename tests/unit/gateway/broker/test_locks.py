@@ -1,7 +1,7 @@
 """Locks: who waits has them one after the other, in the order of coming."""
 
 from gateway.broker.locks import Locks
-from gateway.pending import Pending, start
+from gateway.pending import Pending, run, start
 
 
 class CountedName(str):
@@ -80,4 +80,25 @@ def test_all_released_waits_for_what_is_held_and_in_line() -> None:
     seen.append(released.is_settled)
     assert seen == [False, True]
     assert all(each.is_settled for each in held)
+    assert len(locks) == 0
+
+
+def test_one_that_fails_when_it_had_waited_keeps_no_lock_from_those_behind_it() -> None:
+    locks, first = Locks(), Pending[None]()
+    done: list[str] = []
+
+    async def hold(until: Pending[None] | None = None) -> str:
+        async with locks.hold("lock"):
+            if until is not None:
+                await until
+        return "had it"
+
+    def fails(_outcome: object) -> None:
+        raise ValueError
+
+    start(hold(first))
+    run(hold(), fails)
+    run(hold(), lambda outcome: done.append(str(outcome)))
+    first.settle(None)
+    assert done == ["had it"]
     assert len(locks) == 0

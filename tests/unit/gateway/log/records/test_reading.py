@@ -424,6 +424,19 @@ def test_a_large_sub_batch_that_cannot_be_opened_is_told(rig: LogRig) -> None:
     assert thread.is_empty
 
 
+def test_a_large_sub_batch_that_there_is_no_memory_for_is_a_failure(rig: LogRig) -> None:
+    log, thread = rig.create(), Thread()
+    commit(rig, log, 10, SubBatch.of(LARGE_RECORDS, ZSTD))
+    reader = Reading(rig, log, opener=thread.opener).reader
+
+    assert reader.next() is None
+    _, pending = thread.jobs.pop()
+    pending.settle((MemoryError("no room"),))
+    assert reader.next() is None
+    assert "no room" in str(reader.failure)
+    assert thread.is_empty
+
+
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_closed_reader_gives_the_memory_back(rig: LogRig, *, is_open: bool) -> None:
     log, thread = rig.create(), Thread()

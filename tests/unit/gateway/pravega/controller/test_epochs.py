@@ -170,11 +170,11 @@ def cost_s(segments: int) -> float:
     return time.thread_time() - began_s
 
 
-def test_twice_as_many_segments_cost_twice_as_much() -> None:
-    gc.disable()
+def test_eight_times_as_many_segments_cost_eight_times_as_much() -> None:
+    gc.disable()  # it would look through what other tests left
     try:
-        costs_s = [(cost_s(5_000), cost_s(10_000)) for _ in range(7)]
+        costs_s = [(cost_s(2_500), cost_s(20_000)) for _ in range(5)]
     finally:
         gc.enable()
-    once_s, twice_s = map(min, zip(*costs_s, strict=True))
-    assert twice_s <= 2.3 * once_s
+    once_s, eight_s = map(min, zip(*costs_s, strict=True))
+    assert eight_s <= 2.3**3 * once_s

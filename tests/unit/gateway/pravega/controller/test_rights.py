@@ -48,7 +48,10 @@ def test_a_caller_without_a_right_gets_no_token() -> None:
         TOKEN(Only(), "scope", "stream")
 
 
-@pytest.mark.parametrize(("scope", "stream"), [("scope", ""), ("scope/stream:other", "")])
+@pytest.mark.parametrize(
+    ("scope", "stream"),
+    [("scope", ""), ("scope/stream:other", ""), ("scope", "other/*"), ("scope", "other/x")],
+)
 def test_no_name_gets_a_token_for_a_scope_or_another_stream(scope: str, stream: str) -> None:
     with pytest.raises(NoRight):
         TOKEN(Anyone(), scope, stream)
