@@ -99,6 +99,7 @@ NIGHT: Final = (
             "tests/integration/test_management_bodies.py",
             "tests/integration/mewbase/test_lists.py",
             "tests/integration/mewbase/test_given_back.py",
+            "tests/integration/mewbase/test_hostile_readers.py",
             "tests/integration/pravega/test_early_lists.py",
             "tests/integration/pravega/test_given_back.py",
         ),

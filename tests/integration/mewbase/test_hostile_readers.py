@@ -12,6 +12,7 @@ import pytest
 
 from tests.chunks import GZIP, LZ4, SNAPPY, ZSTD, Entry, SubBatch
 from tests.client import Client
+from tests.integration.costs import amount
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import HutchServer
 from tests.integration.turns import Turns
@@ -20,6 +21,8 @@ from tests.waiting import wait_until
 
 MIB: Final = 1 << 20
 TURN_S_MAX: Final = 0.05
+SUBSCRIPTIONS: Final = amount(20, 5)
+MANY_RECORDS: Final = amount(65_000, 6_500)
 KEPT_BYTES_MAX: Final = 200 * MIB
 CLOSED_S: Final = 10
 PROJECTIONS: Final = """
@@ -128,11 +131,12 @@ def test_matchers_look_into_large_events(
         client.publish("channel1", within({"nope": 1}))
         clients = [connect() for _ in range(5)]
         for each in clients:
-            for _ in range(20):
+            for _ in range(SUBSCRIPTIONS):
                 each.send("SUBSCRIBE", channel="channel1", rID=1, startPos=0, matcher=matcher)
         for each in clients:
-            answers = [each.receive() for _ in range(40)]
-            assert [fields["pos"] for kind, fields in answers if kind == "RECEV"] == [5] * 20
+            answers = [each.receive() for _ in range(2 * SUBSCRIPTIONS)]
+            found = [fields["pos"] for kind, fields in answers if kind == "RECEV"]
+            assert found == [5] * SUBSCRIPTIONS
 
 
 def test_queries_look_into_large_documents(server: HutchServer) -> None:
@@ -188,10 +192,11 @@ def test_sub_batches_of_every_codec_do_not_hold_up_others(server: HutchServer) -
     # Those that do not shrink so much have to fit into a frame.
     entries.append(SubBatch.of([bytes(MIB // 2)] * 20, SNAPPY))
     with watched(server) as connect:
-        publish(server, "channel2", [*entries, packed(ZSTD, 65_000)])
+        publish(server, "channel2", [*entries, packed(ZSTD, MANY_RECORDS)])
         client = connect()
         client.subscribe("channel2", startPos=0)
-        assert take(client, 65_212) == [*range(65_212)]
+        count = MANY_RECORDS + 3 * 64 + 20
+        assert take(client, count) == [*range(count)]
 
 
 def test_clients_that_take_nothing_keep_no_sub_batch_open(server: HutchServer) -> None:
