@@ -212,10 +212,7 @@ class Subscription(Source):
         return size
 
     def _read_on(self, frames: list[bytes]) -> bool:
-        """Read some records, or step over some; return whether it goes on.
-
-        `frames` are sent before anything that ends the subscription is told.
-        """
+        """Read records, or step over some; `frames` go before an end. Return whether it goes on."""
         if self._reader is None:
             return False
         self._is_dry = True  # before the look: what fails for a moment wakes this at once
