@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,15 @@ def test_parts_that_wait_run_beside_those_that_compute_and_the_bench_alone(tmp_p
     assert main(["--folder", str(tmp_path)], [last, two, one, first], []) == 0
 
 
+@pytest.fixture
+def _interrupts() -> Iterator[None]:
+    """Let SIGINT interrupt, which a shell may have its background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts")
 def test_an_interrupted_night_ends_the_parts_of_both_lanes(tmp_path: Path) -> None:
     beside = part(
         "beside",
