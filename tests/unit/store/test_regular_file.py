@@ -19,7 +19,7 @@ def is_open(path: Path) -> bool:
     """Return whether this process has a descriptor of a file."""
     for each in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # another one was closed meanwhile
-            if os.readlink(each) == str(path):
+            if each.readlink() == path:
                 return True
     return False
 
