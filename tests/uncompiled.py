@@ -2,7 +2,8 @@
 
 A module's own tests are `test_<module>.py` and `test_<module>_*.py` in the folder of the same name
 under tests/unit. One that has none fails the run. The kernels are left out, since their tests run
-both builds side by side. Arguments are those of pytest.
+both builds side by side, and so is what holds for the compiled build alone. Arguments are those of
+pytest.
 """
 
 import os
@@ -31,4 +32,4 @@ if __name__ == "__main__":
     os.environ["HUTCH_UNCOMPILED"] = "1"
     # Once each: `test_a_b.py` is the file of two modules, `a` and `a_b`.
     files = dict.fromkeys(file for module in HOT_OBJECTS for file in own_tests(module))
-    sys.exit(pytest.main([*sys.argv[1:], *files]))
+    sys.exit(pytest.main([*sys.argv[1:], "-m", "not compiled", *files]))

@@ -130,6 +130,7 @@ def test_waking_keeps_who_waits_on_and_who_came_meanwhile() -> None:
     assert (new.tries, patient.tries) == (1, 2)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(not segment_module.__file__.endswith(".so"), reason="objects of Python")
 def test_the_collector_of_garbage_looks_at_no_segment_and_no_file() -> None:
     kept: list[Segment] = []

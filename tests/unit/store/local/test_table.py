@@ -153,6 +153,7 @@ def test_damage_before_the_start_does_not_count() -> None:
     assert not table.is_damaged(20)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(not COMPILED, reason="the table is not compiled")
 def test_entries_are_of_no_interest_to_the_collector() -> None:
     table = table_of(b"a", b"b")
