@@ -1,7 +1,6 @@
 """Hosts, and lists of names, which mean the same in each source."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,7 @@ import pytest
 from gateway.settings.errors import ConfigError
 from gateway.settings.fields import NAMES_IN_WORDS
 from gateway.settings.sources import FLAGS, load
-
-
-@pytest.fixture(autouse=True)
-def no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("HUTCH_"):
-            monkeypatch.delenv(name)
-
-
-def config_file(folder: Path, content: str) -> str:
-    path = folder / "hutch.toml"
-    path.write_text(content, encoding="utf-8")
-    return str(path)
-
+from tests.unit.gateway.settings.config_file import config_file
 
 SOURCES = ("flag", "environment", "file")
 

@@ -9,19 +9,7 @@ from gateway.settings.fields import HOST_IN_WORDS
 from gateway.settings.model import LogFormat, sections
 from gateway.settings.sources import FLAGS, STORE_FLAGS, WrongSettings, as_written, load
 from store.api import Durability
-
-
-@pytest.fixture(autouse=True)
-def no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("HUTCH_"):
-            monkeypatch.delenv(name)
-
-
-def config_file(folder: Path, content: str) -> str:
-    path = folder / "hutch.toml"
-    path.write_text(content, encoding="utf-8")
-    return str(path)
+from tests.unit.gateway.settings.config_file import config_file
 
 
 def problems_of(flags: dict[str, str], config: str | None = None) -> list[tuple[str, str]]:
