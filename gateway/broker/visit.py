@@ -28,6 +28,7 @@ from gateway.broker.stream import Stream
 from gateway.broker.streams import Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
+from gateway.network.addresses import host_of
 from gateway.network.transport import Transport
 from gateway.pending import Pending
 
@@ -192,7 +193,7 @@ class Visit(ABC):
     @property
     def address(self) -> str:
         """Address of the client, without the port."""
-        return self._ports.peer.rpartition(":")[0]
+        return host_of(self._ports.peer)
 
     @property
     def local(self) -> str:

@@ -19,6 +19,7 @@ from h2.settings import SettingCodes, Settings
 from gateway.grpc.call import HEAD, Call, NoCall, framed, trailers
 from gateway.grpc.outgoing import Outgoing
 from gateway.grpc.status import CallRefused, Service, Status
+from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
 from gateway.server.front import Limits, Ports
 from gateway.server.shared import Say
@@ -134,7 +135,7 @@ class GrpcFront:
             return
         self._calls[number] = call
         self._ports.begun()
-        host = self._ports.peer.rpartition(":")[0]
+        host = host_of(self._ports.peer)
         let_in = self._kind.service.let_in(call.authorization, host)
         self._run(number, call, let_in, lambda caller: self._let_in(number, call, caller))
 
@@ -247,7 +248,7 @@ class GrpcFront:
         """End the connection of a client that breaks the protocol; `h2` has made the farewell."""
         peer = self._ports.peer
         line = "protocol error peer=%s error=%s"
-        self._kind.say(log.warning, peer.rpartition(":")[0], line, peer, reason)
+        self._kind.say(log.warning, host_of(peer), line, peer, reason)
         self._close()
 
     def _close(self) -> None:

@@ -49,3 +49,8 @@ def source_of(address: str) -> str:
 def shown(host: str, port: int) -> str:
     """Return an address as programs take it: of IPv6 in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def host_of(peer: str) -> str:
+    """Return the host of a client's `host:port`, as connections have it."""
+    return peer.rpartition(":")[0]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from gateway.broker.access.refusals import RefusedLogin
+from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
 from gateway.pravega.guard import EXPIRED, REFUSED, Verdict
 from gateway.pravega.host import PROTOCOL, Host
@@ -108,7 +109,7 @@ class Desk:
             return
         peer = self._ports.peer
         line = "protocol error peer=%s error=%s"
-        self.host.say(log.warning, peer.rpartition(":")[0], line, peer, reason)
+        self.host.say(log.warning, host_of(peer), line, peer, reason)
         self._finish()
 
     def _finish(self) -> None:
@@ -157,7 +158,7 @@ class Desk:
         if refusal.error_code == REFUSED:
             peer = self._ports.peer
             RefusedLogin(
-                address=peer.rpartition(":")[0],
+                address=host_of(peer),
                 peer=peer,
                 protocol=PROTOCOL,
                 reason=refusal.stack_trace,

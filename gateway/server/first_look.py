@@ -8,6 +8,7 @@ import logging
 from typing import Final
 
 from gateway.network import first_bytes
+from gateway.network.addresses import host_of
 from gateway.network.first_bytes import LOOK_BYTES, Match, OpenPorts, Protocol
 from gateway.server.connection import Connection
 from gateway.server.edge import Owner
@@ -43,7 +44,7 @@ class Look:
         wanted = first_bytes.wanted(protocol, self._port, self._open_ports)
         line = "client speaks another protocol peer=%s speaks=%s port=%s wanted=%s"
         name = protocol.name
-        self._say(log.warning, peer.rpartition(":")[0], line, peer, name, self._port, wanted)
+        self._say(log.warning, host_of(peer), line, peer, name, self._port, wanted)
         return first_bytes.answer(protocol, f"this port is for {self._port}; for {name}: {wanted}")
 
 

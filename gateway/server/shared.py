@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from gateway.network.addresses import host_of
 from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
@@ -50,4 +51,4 @@ class Shared:
 
     def tell(self, write: Callable[..., object], line: str, peer: str, *arguments: object) -> None:
         """Log a line about a client, whose address and port are its first value; see `Say`."""
-        self.say(write, peer.rpartition(":")[0], line, peer, *arguments)
+        self.say(write, host_of(peer), line, peer, *arguments)

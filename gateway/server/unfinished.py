@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
+from gateway.network.addresses import host_of
+
 log = logging.getLogger(__name__)
 
 STRANGER_S: Final = 10.0
@@ -129,8 +131,8 @@ class StrangersInput:
         """
         if held > STRANGER_BYTES_MAX:
             line = "too much before the login peer=%s bytes=%d limit=%d"
-            host = connection.peer.rpartition(":")[0]
-            self._say(log.warning, host, line, connection.peer, held, STRANGER_BYTES_MAX)
+            peer = connection.peer
+            self._say(log.warning, host_of(peer), line, peer, held, STRANGER_BYTES_MAX)
             connection.abort()
             return
         self._total += held - self._held.pop(connection, 0)

@@ -55,7 +55,7 @@ class Standings:
         return lambda: self._watchers.pop(number, None)
 
     def look_again(self, users: Iterable[str]) -> None:
-        """Tell watchers which of some users are not what they were.
+        """Call the watchers with those of some users whose standing has changed.
 
         Nothing rests on a standing that was never asked for.
         """

@@ -55,7 +55,7 @@ class Opening:
         return self._opener.is_awaited
 
     def close(self) -> None:
-        """Give the memory back, or wait no more; `wake` is not called any more."""
+        """Release the memory, or leave the line; `wake` is not called any more."""
         if not self.is_closed:
             self.is_closed = True
             if self.outcome is not None or not self._is_begun:
@@ -80,7 +80,7 @@ class Opening:
             self.wake()
 
     def _let_go(self) -> None:
-        """Give the memory back: for the system that is work of ten milliseconds."""
+        """Release the memory on the thread, since the system takes some ten milliseconds for it."""
         if isinstance(self.outcome, mmap):
             closed = self._opener.in_thread(self.outcome.close)
             closed.when_settled(partial(self._opener.closed, self))
@@ -115,7 +115,7 @@ class Room:
         return bool(self._line)
 
     def enter(self, opening: Opening) -> None:
-        """Give a sub-batch its turn when there is room, and those that came before had theirs."""
+        """Put a sub-batch in line: the first one has its turn when there is room for it."""
         self._line[opening] = None
         self._go_on()
 

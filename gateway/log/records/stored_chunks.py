@@ -39,7 +39,7 @@ class StoredChunks(Cursor):
         self._last = (position, 0)
 
     def go_back(self) -> int:
-        """Give the last chunk once more, and hold no memory until then; return its first offset."""
+        """Step back before the last chunk, so that it is read again; return its first offset."""
         self.position, self._next_offset = self._last
         self._window, self._sound_to = b"", 0
         return self._next_offset

@@ -173,7 +173,7 @@ class Streams:
         return known.since(place) if place else known
 
     async def reshape(self, stream: Stream, shape: Iterable[Segment]) -> Stream:
-        """Give a stream open segments with the keys of earlier ones; return it."""
+        """Scale a stream so that its open segments have the keys of earlier ones; return it."""
         wanted = {(each.low, each.high) for each in shape}
         there = {(each.low, each.high): each.identity for each in stream.history.open}
         closed = [identity for keys, identity in there.items() if keys not in wanted]

@@ -2,6 +2,7 @@
 
 import logging
 
+from gateway.network.addresses import host_of
 from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.under_way import UnderWay
 from gateway.server.front import Ports
@@ -53,7 +54,7 @@ class EarlyDesk:
         self.is_over = True
         peer = self.ports.peer
         line = "connection closed peer=%s error=%s"
-        self.host.say(log.warning, peer.rpartition(":")[0], line, peer, str(reason))
+        self.host.say(log.warning, host_of(peer), line, peer, str(reason))
         self.ports.finish()
 
     def hold(self) -> None:

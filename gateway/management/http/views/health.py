@@ -44,7 +44,7 @@ async def alarms(call: Call) -> Response:
 
 
 async def node(call: Call) -> Response:
-    """Tell the same of this server in the words of RabbitMQ's oldest check."""
+    """Check for alarms, and answer in the words of RabbitMQ's oldest check."""
     call.check_node()
     alarms = [resource.value for resource in call.administration.service.alarms]
     named = ",".join(f"{{resource_limit,{each},{call.facts.node}}}" for each in alarms)
