@@ -56,10 +56,6 @@ class Keeper(Protocol):
         """Note that the client on a socket is no stranger any more."""
         ...
 
-    def end_a_stranger(self) -> bool:
-        """End a connection without a login; False if there are none."""
-        ...
-
     def closed(self, connection: "Connection") -> None:
         """Note that a connection is over."""
         ...
@@ -191,7 +187,7 @@ class Connection(Owner):
             self.begun()
         if self.is_stranger:
             held = self.inbox.kept_bytes() + self.front.held_bytes()
-            self._shared.strangers_input.bound(self, held, self._keeper.end_a_stranger)
+            self._shared.strangers_input.bound(self, held)
         if self.pause:
             self.edge.pause_reading()
         self._after_handling()

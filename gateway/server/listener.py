@@ -103,10 +103,6 @@ class Listener:
         """Note that the client on a socket is no stranger any more."""
         self._sockets.logged_in(edge)
 
-    def end_a_stranger(self) -> bool:
-        """End a connection without a login; False if there are none."""
-        return self._sockets.end_a_stranger()
-
     def closed(self, connection: Connection) -> None:
         """Note that a connection is over."""
         self._connections.discard(connection)

@@ -49,10 +49,6 @@ class Places(Protocol):
         """Make room for a client that comes from an address; False if there is none."""
         ...
 
-    def end_a_stranger(self) -> bool:
-        """End a connection without a login; False if there are none."""
-        ...
-
     def add(self, holder: Holder, address: str) -> None:
         """Note a stranger that has come; `make_room` first."""
         ...
@@ -92,17 +88,6 @@ class Sockets:
         source = self._strangers.address_of(stranger)
         line = "connection without a login gives way to another address=%s sockets=%d limit=%d"
         self._say(log.warning, source, line, source, len(self._all), self.places)
-        stranger.abort()
-        return True
-
-    def end_a_stranger(self) -> bool:
-        """End the oldest stranger of the address that has most; False if there are none."""
-        stranger = self._strangers.first_to_go()
-        if stranger is None:
-            return False
-        source = self._strangers.address_of(stranger)
-        line = "connection without a login ends, all of them hold too much address=%s"
-        self._say(log.warning, source, line, source)
         stranger.abort()
         return True
 
@@ -148,10 +133,6 @@ class Quota:
         if other is not None:
             other.abort()
         return self._sockets.make_room(address)
-
-    def end_a_stranger(self) -> bool:
-        """End a connection without a login, of any protocol; False if there are none."""
-        return self._sockets.end_a_stranger()
 
     def add(self, holder: Holder, address: str) -> None:
         """Note a client that has come; `make_room` first."""

@@ -7,10 +7,11 @@ leaves the memory to the clients.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
-from gateway.network.addresses import host_of
+from gateway.network.addresses import host_of, source_of
 
 log = logging.getLogger(__name__)
 
@@ -107,13 +108,18 @@ class Unfinished:
 
 
 class StrangersInput:
-    """Bytes that connections hold of clients that have not logged in."""
+    """Bytes that connections hold of clients that have not logged in, by address.
+
+    If they are too many, the connection that holds most goes, of the address that holds most: what
+    one of a flood sends takes no place from the others, at whichever port either of them is.
+    """
 
     def __init__(self, say: Callable[..., object], bytes_max: int = STRANGERS_BYTES_MAX) -> None:
         """Begin with none; `say` writes a log line that a stranger could cause without end."""
         self._say = say
         self._bytes_max = bytes_max
-        self._held: dict[Stranger, int] = {}
+        self._held: dict[Stranger, tuple[str, int]] = {}
+        self._by_source: Counter[str] = Counter()
         self._total = 0
 
     @property
@@ -121,26 +127,38 @@ class StrangersInput:
         """All bytes that are held."""
         return self._total
 
-    def bound(self, connection: Stranger, held: int, make_room: Callable[[], bool]) -> None:
-        """Note how much a connection holds now; end it, or others, if that is too much.
-
-        Args:
-            connection: Has not logged in.
-            held: Bytes.
-            make_room: Ends another such connection; False if there is none.
-        """
+    def bound(self, connection: Stranger, held: int) -> None:
+        """Note how much a stranger holds, in bytes; end it, or others, if that is too much."""
         if held > STRANGER_BYTES_MAX:
             line = "too much before the login peer=%s bytes=%d limit=%d"
             peer = connection.peer
             self._say(log.warning, host_of(peer), line, peer, held, STRANGER_BYTES_MAX)
             connection.abort()
             return
-        self._total += held - self._held.pop(connection, 0)
+        self.forget(connection)
         if held:
-            self._held[connection] = held
-        while self._total > self._bytes_max and make_room():
-            pass
+            source = source_of(host_of(connection.peer))
+            self._held[connection] = source, held
+            self._by_source[source] += held
+            self._total += held
+        while self._total > self._bytes_max:
+            self._end_the_largest()
 
     def forget(self, connection: Stranger) -> None:
         """Note that a connection has ended, or logged in."""
-        self._total -= self._held.pop(connection, 0)
+        if connection not in self._held:
+            return
+        source, held = self._held.pop(connection)
+        self._total -= held
+        self._by_source[source] -= held
+        if not self._by_source[source]:
+            del self._by_source[source]
+
+    def _end_the_largest(self) -> None:
+        source, _ = self._by_source.most_common(1)[0]
+        of_source = {one: held for one, (other, held) in self._held.items() if other == source}
+        largest = max(of_source, key=of_source.__getitem__)
+        line = "connection without a login ends, all of them hold too much address=%s bytes=%d"
+        self._say(log.warning, source, line, source, of_source[largest])
+        self.forget(largest)
+        largest.abort()

@@ -212,14 +212,7 @@ class BoundedProtocol(H11Protocol):
         held = waiting + len(self._received)
         if held >= _STRANGER_HELD_BYTES:
             self.flow.pause_reading()  # until a login lets its body be asked for
-        self._input.bound(self, held, self._end_a_stranger)
-
-    def _end_a_stranger(self) -> bool:
-        stranger = self._strangers.first_to_go()
-        if stranger is None:
-            return False
-        stranger.displace()
-        return True
+        self._input.bound(self, held)
 
     def _judged(self, look: Look, data: bytes) -> bytes:
         """Return the first bytes if they may be of HTTP; empty if they are not, or too few."""

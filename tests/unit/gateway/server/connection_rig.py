@@ -242,9 +242,6 @@ class Client:
         self.connection.start(self.connection)
         self._taken = 0
 
-    def end_a_stranger(self) -> bool:
-        return False
-
     def logged_in(self, edge: PlainEdge) -> None:
         """The connection says that its client is no stranger any more."""
 

@@ -21,10 +21,9 @@ from tests.unit.gateway.server.connection_rig import TimedLoop
 class Connection:
     """A connection with a mark that a test sets."""
 
-    peer = "127.0.0.1:1"
-
-    def __init__(self, *, is_stranger: bool = True) -> None:
+    def __init__(self, *, is_stranger: bool = True, peer: str = "127.0.0.1:1") -> None:
         self.is_stranger = is_stranger
+        self.peer = peer
         self.marks: Marks = NOTHING
         self.steps: list[str] = []
         self.held = 0
@@ -91,30 +90,36 @@ def test_one_stranger_that_holds_too_much_is_ended() -> None:
     held = StrangersInput(lambda *_: None)
     connection = Connection()
     connection.held = STRANGER_BYTES_MAX
-    held.bound(connection, connection.held, lambda: False)
+    held.bound(connection, connection.held)
     assert not connection.is_aborted
 
     connection.held += 1
-    held.bound(connection, connection.held, lambda: False)
+    held.bound(connection, connection.held)
     assert connection.is_aborted
 
 
 def test_strangers_that_hold_too_much_together_are_ended_until_it_is_less() -> None:
     held = StrangersInput(lambda *_: None, bytes_max=1_000)
     connections = [Connection() for _ in range(30)]
-    alive = list(connections)
-
-    def make_room() -> bool:
-        held.forget(alive.pop(0))
-        return True
 
     for connection in connections:
-        connection.held = 100
-        held.bound(connection, connection.held, make_room)
-        held.bound(connection, connection.held, make_room)
+        held.bound(connection, 100)
+        held.bound(connection, 100)
         assert held.total <= 1_000
-    assert alive == connections[20:]
+    assert [one for one in connections if not one.is_aborted] == connections[20:]
 
     for connection in connections:
         held.forget(connection)
     assert held.total == 0
+
+
+def test_the_largest_of_the_address_that_holds_most_is_ended() -> None:
+    held = StrangersInput(lambda *_: None, bytes_max=1_000)
+    honest = Connection(peer="192.0.2.1:1")
+    held.bound(honest, 300)
+    many = [Connection(peer=f"2001:db8::{place}:1") for place in range(12)]
+    for size, connection in enumerate(many, start=60):
+        held.bound(connection, size)
+
+    assert not honest.is_aborted
+    assert [one.is_aborted for one in many] == [False] * 10 + [True, True]
