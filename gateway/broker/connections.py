@@ -162,7 +162,7 @@ class Connections:
         # In the order in which they came, each with its number and when that was.
         self._all: dict[OpenConnection, tuple[int, int]] = {}
         self._count = 0
-        self._by_user: Counter[str] = Counter()
+        self._by_user: dict[str, dict[OpenConnection, None]] = {}
         self._by_virtual_host: Counter[str] = Counter()
         self._by_protocol: Counter[str] = Counter()
 
@@ -176,7 +176,7 @@ class Connections:
         """Note that a client has entered its virtual host."""
         self._count += 1
         self._all[connection] = self._count, time.time_ns() // 1_000_000
-        self._by_user[connection.user] += 1
+        self._by_user.setdefault(connection.user, {})[connection] = None
         self._by_virtual_host[connection.virtual_host_name] += 1
         self._by_protocol[connection.protocol] += 1
 
@@ -188,7 +188,10 @@ class Connections:
         """Note that it is gone; fine if it never was there."""
         if connection in self._all:
             del self._all[connection]
-            _count_down(self._by_user, connection.user)
+            theirs = self._by_user[connection.user]
+            del theirs[connection]
+            if not theirs:
+                del self._by_user[connection.user]
             _count_down(self._by_virtual_host, connection.virtual_host_name)
             _count_down(self._by_protocol, connection.protocol)
 
@@ -198,7 +201,7 @@ class Connections:
 
     def count_of_user(self, name: str) -> int:
         """Return how many a user has, in all virtual hosts."""
-        return self._by_user[name]
+        return len(self._by_user.get(name, ()))
 
     def count_of_virtual_host(self, name: str) -> int:
         """Return how many are in a virtual host."""
@@ -211,13 +214,9 @@ class Connections:
     def of(
         self, *, user: str | None = None, virtual_host: str | None = None
     ) -> list[OpenConnection]:
-        """Return those of a user, of a virtual host, or of both."""
-        return [
-            connection
-            for connection in self._all
-            if user in (None, connection.user)
-            and virtual_host in (None, connection.virtual_host_name)
-        ]
+        """Return those of a user, of a virtual host, or of both, in the order they came in."""
+        found = self._all if user is None else self._by_user.get(user, ())
+        return [each for each in found if virtual_host in (None, each.virtual_host_name)]
 
 
 def _count_down(counter: Counter[str], key: str) -> None:

@@ -1,6 +1,6 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -95,14 +95,14 @@ class VirtualHost:
         """Return which partition of a super stream a stream is for its groups, -1 if none."""
         return partition_index(self.exchanges.orders_of(super_stream, stream), stream)
 
-    async def drop_strangers(self) -> None:
+    async def drop_strangers(self, among: Collection[str] | None = None) -> None:
         """Drop stages and sinks of users that are not there; logs what the store does not take.
 
-        Done when a user was deleted. An opening does it too, since a crash may come between, and so
-        does a timer, since the store may have refused.
+        Done when a user was deleted, which `among` names. An opening does it for all, since a crash
+        may come between, and so does a timer, since the store may have refused.
         """
-        await self.commits.sinks.drop_strangers(self.has_user)
-        await self.commits.stages.drop_strangers(self.has_user)
+        await self.commits.sinks.drop_strangers(self.has_user, among)
+        await self.commits.stages.drop_strangers(self.has_user, among)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""

@@ -84,7 +84,7 @@ class VirtualHosts:
         self._opened: dict[str, VirtualHost] = {}
         self._changing: Pending[None] | None = None
         ports.access.has_virtual_host = lambda name: self.find(name) is not None
-        ports.access.user_left = self._drop_strangers
+        ports.access.user_left = self._drop_left_by
 
     def find(self, name: str) -> VirtualHost | None:
         """Return a virtual host that can be entered, None if there is none."""
@@ -130,9 +130,9 @@ class VirtualHosts:
         await opened.drop_strangers()
         return opened
 
-    async def _drop_strangers(self) -> None:
+    async def _drop_left_by(self, user: str) -> None:
         for opened in list(self._opened.values()):
-            await opened.drop_strangers()
+            await opened.drop_strangers([user])
 
     async def create(
         self,

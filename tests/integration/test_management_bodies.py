@@ -175,6 +175,23 @@ def test_a_body_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
     check_growth(cost, case.most)
 
 
+def test_users_that_are_deleted_together_cost_as_much_each_however_many_they_are(
+    target: HutchServer,
+) -> None:
+    api = Api(*target.management)
+
+    def cost(items: int) -> Costs:
+        names = [new("user") for _ in range(items)]
+        made = {"users": list(map(user, names)), "permissions": list(map(may, names))}
+        assert api.status("POST", "definitions", made) == 204
+        with Costs(target, is_judged=False) as costs:
+            assert api.status("POST", "users/bulk-delete", {"users": names}) == 204
+        assert not {one["name"] for one in api.get("users")}.intersection(names)
+        return costs
+
+    check_growth(cost, amount(DEFINED, 600))
+
+
 # Definitions: what each section has, in an entry that is short
 
 
@@ -182,10 +199,14 @@ def user(name: str) -> dict[str, Any]:
     return {"name": name, "password_hash": "", "tags": ""}
 
 
+def may(name: str) -> dict[str, Any]:
+    return {"vhost": "/", "user": name, **PERMISSION}
+
+
 SECTION: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "vhosts": lambda name: {"name": name},
     "users": user,
-    "permissions": lambda name: {"vhost": "/", "user": name, **PERMISSION},
+    "permissions": may,
     "topic_permissions": lambda name: {"vhost": "/", "user": name},
     "policies": lambda name: {
         "vhost": "/",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from gateway.broker.access.access_table import TABLE, AccessTable, PermissionKey, Rows
+from gateway.broker.access.access_table import TABLE, AccessTable, Rows
 from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
@@ -21,6 +21,7 @@ from gateway.broker.access.model import (
     User,
     check_limits,
 )
+from gateway.broker.access.permissions import PermissionKey
 from gateway.broker.access.standings import Standings, described, marked
 from gateway.broker.connections import Connections
 from gateway.broker.locks import Locks
@@ -35,7 +36,7 @@ class Access:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
         has_virtual_host: Tells whether there is a virtual host; set by their owner.
         standings: What the tokens of users rest on.
-        user_left: Drops what users that are not there have in virtual hosts; set by their owner.
+        user_left: Drops what a user that is not there has in virtual hosts; set by their owner.
     """
 
     def __init__(self, table: AccessTable, rows: Rows, connections: Connections) -> None:
@@ -48,7 +49,7 @@ class Access:
         self.is_fresh = rows.is_fresh
         self.standings = Standings(partial(described, self._users, self._permissions))
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
-        self.user_left: Callable[[], Coroutine[Pending[Any], None, None]] = _nothing
+        self.user_left: Callable[[str], Coroutine[Pending[Any], None, None]] = _nothing
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
@@ -56,7 +57,7 @@ class Access:
         await self._table.write(users=users, permissions=permissions)
         self.is_fresh = False
         self._users |= {user.name: user for user in users}
-        self._permissions |= {(one.user, one.virtual_host): one for one in permissions}
+        self._permissions.put(permissions)
 
     # What is asked
 
@@ -74,15 +75,15 @@ class Access:
 
     def permissions(self) -> list[Permission]:
         """All permissions, by user and virtual host."""
-        return [self._permissions[key] for key in sorted(self._permissions)]
+        return sorted(self._permissions, key=lambda one: (one.user, one.virtual_host))
 
     def permission(self, user: str, virtual_host: str) -> Permission | None:
         """Return what a user may do in a virtual host, None if not even enter it."""
-        return self._permissions.get((user, virtual_host))
+        return self._permissions.find(user, virtual_host)
 
     def virtual_hosts_of(self, user: str) -> frozenset[str]:
         """Return the virtual hosts that a user may enter."""
-        return frozenset(host for name, host in self._permissions if name == user)
+        return frozenset(self._permissions.of(user))
 
     def virtual_host_limits(self, name: str) -> Mapping[str, int]:
         """Return the limits of a virtual host; below 0 is no limit."""
@@ -90,12 +91,12 @@ class Access:
 
     def may(self, user: str, virtual_host: str, right: Right, name: str) -> bool:
         """Tell whether a user has a right on a stream or super stream."""
-        permission = self._permissions.get((user, virtual_host))
+        permission = self._permissions.find(user, virtual_host)
         return permission is not None and permission.allows(right, name)
 
     def may_enter(self, user: str, virtual_host: str) -> bool:
         """Tell whether a user may enter a virtual host: any permission entry there is enough."""
-        return (user, virtual_host) in self._permissions
+        return self._permissions.find(user, virtual_host) is not None
 
     def has_room(self, user: str, virtual_host: str) -> bool:
         """Tell whether limits allow one more connection of a user in a virtual host."""
@@ -157,7 +158,7 @@ class Access:
                     raise NoSuchVirtualHost(virtual_host)
             await self._table.write(users=people.values(), permissions=given.values())
             self._users |= people
-            self._permissions |= given
+            self._permissions.put(given.values())
             self._rights_changed(given)
             self.standings.look_again(people)
 
@@ -170,16 +171,15 @@ class Access:
         async with self._lock.hold(TABLE):
             if name not in self._users:
                 raise NoSuchUser(name)
-            theirs = [key for key in self._permissions if key[0] == name]
+            theirs = [(name, host) for host in self._permissions.of(name)]
             await self._table.remove(user=name, permissions=theirs)
             del self._users[name]
-            for key in theirs:
-                del self._permissions[key]
+            self._permissions.remove(theirs)
             for connection in self._connections.of(user=name):
                 connection.lose_access()
                 connection.end("its user was deleted")
             self.standings.look_again([name])
-            await self.user_left()
+            await self.user_left(name)
 
     async def put_permission(self, permission: Permission) -> None:
         """Say what a user may do in a virtual host.
@@ -194,9 +194,8 @@ class Access:
             if not self.has_virtual_host(permission.virtual_host):
                 raise NoSuchVirtualHost(permission.virtual_host)
             await self._table.write(permissions=[permission])
-            key = permission.user, permission.virtual_host
-            self._permissions[key] = permission
-            self._rights_changed([key])
+            self._permissions.put([permission])
+            self._rights_changed([(permission.user, permission.virtual_host)])
 
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
         """Let connections whose rights have changed judge what they have open, and end tokens."""
@@ -214,10 +213,10 @@ class Access:
             NoSuchPermission: There was nothing to take.
         """
         async with self._lock.hold(TABLE):
-            if (user, virtual_host) not in self._permissions:
+            if not self.may_enter(user, virtual_host):
                 raise NoSuchPermission(user, virtual_host)
             await self._table.remove(permissions=[(user, virtual_host)])
-            del self._permissions[user, virtual_host]
+            self._permissions.remove([(user, virtual_host)])
             self.standings.look_again([user])
         for connection in self._connections.of(user=user, virtual_host=virtual_host):
             connection.lose_access()
@@ -268,15 +267,14 @@ class Access:
     async def forget_virtual_host(self, name: str) -> None:
         """Remove the permissions and limits of a virtual host that goes."""
         async with self._lock.hold(TABLE):
-            theirs = [key for key in self._permissions if key[1] == name]
+            theirs = [(one.user, name) for one in self._permissions if one.virtual_host == name]
             await self._table.remove(permissions=theirs, limits_of=name)
-            for key in theirs:
-                del self._permissions[key]
+            self._permissions.remove(theirs)
             self._limits.pop(name, None)
             self.standings.look_again(user for user, _ in theirs)
 
 
-async def _nothing() -> None:
+async def _nothing(_user: str) -> None:
     """Stand in until there are virtual hosts."""
 
 

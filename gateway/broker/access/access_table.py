@@ -14,6 +14,7 @@ from typing import Final
 
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
+from gateway.broker.access.permissions import PermissionKey, Permissions
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from store.api import SegmentStore
@@ -28,9 +29,6 @@ _USER: Final = b"u"
 _PERMISSION: Final = b"p"
 _LIMITS: Final = b"l"
 
-PermissionKey = tuple[str, str]
-"""A user and a virtual host."""
-
 
 @dataclass(slots=True)
 class Rows:
@@ -39,13 +37,13 @@ class Rows:
     Attributes:
         is_fresh: Nothing was ever written.
         users: By name.
-        permissions: By user and virtual host.
+        permissions: Those of users in virtual hosts.
         limits: Those of virtual hosts, by name.
     """
 
     is_fresh: bool
     users: dict[str, User] = field(default_factory=dict)
-    permissions: dict[PermissionKey, Permission] = field(default_factory=dict)
+    permissions: Permissions = field(default_factory=Permissions)
     limits: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
 
@@ -67,7 +65,7 @@ class AccessTable:
             elif kind == _PERMISSION:
                 permission = self._permission(key, value)
                 if permission is not None:
-                    rows.permissions[permission.user, permission.virtual_host] = permission
+                    rows.permissions.put([permission])
             elif kind == _LIMITS:
                 rows.limits[rest.decode()] = self._kept.unpacked(key, _limits_of, value)
         return rows

@@ -12,7 +12,8 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User
+from gateway.broker.access.permissions import Permissions
 
 Describe: TypeAlias = Callable[[str], bytes | None]
 """Returns everything of a user that a standing depends on, None if there is no such user."""
@@ -70,17 +71,14 @@ NO_USERS = Standings(lambda _user: None)
 """Those of a server without users."""
 
 
-def described(
-    users: Mapping[str, User], permissions: Mapping[tuple[str, str], Permission], name: str
-) -> bytes | None:
+def described(users: Mapping[str, User], permissions: Permissions, name: str) -> bytes | None:
     """Return everything on which the rights of a user depend, None if there is no such user."""
     user = users.get(name)
     if user is None:
         return None
     hashed = user.password_hash
     password = None if hashed is None else (hashed.algorithm.value, hashed.text)
-    theirs = sorted(key for key in permissions if key[0] == name)
-    rights = [permissions[key].pack().decode() for key in theirs]
+    rights = [one.pack().decode() for _, one in sorted(permissions.of(name).items())]
     return json.dumps((user.mark, password, rights)).encode()
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -30,7 +30,7 @@ class KeptStages:
         self.usage = ports.usage
         self._ports = ports
         self._stages: dict[int, Stage] = {}
-        self._counts: dict[str, int] = {}
+        self._by_user: dict[str, dict[int, Stage]] = {}
         self._garbage: set[tuple[int, bool]] = set()
         """Numbers of stages that are gone, but perhaps still stored; and whether in a segment."""
         self._left_open: dict[int, StageRow] = {}
@@ -47,17 +47,18 @@ class KeptStages:
 
     def of_user(self, user: str) -> list[Stage]:
         """Return a user's stages in no commit."""
-        if user not in self._counts:
-            return []
-        return [stage for stage in self if stage.user == user and not stage.commit]
+        return [stage for stage in self._all_of(user) if not stage.commit]
 
     def bytes_of(self, user: str) -> int:
         """Return the bytes that a user has staged here."""
-        return sum(stage.size_bytes for stage in self._stages.values() if stage.user == user)
+        return sum(stage.size_bytes for stage in self._all_of(user))
+
+    def _all_of(self, user: str) -> Collection[Stage]:
+        return self._by_user.get(user, {}).values()
 
     def _put(self, stage: Stage) -> None:
         self._stages[stage.number] = stage
-        self._counts[stage.user] = self._counts.get(stage.user, 0) + 1
+        self._by_user.setdefault(stage.user, {})[stage.number] = stage
         self.usage.add(stage.user, stage.size_bytes)
 
     def _of(self, user: str, number: int) -> Stage:
@@ -107,11 +108,10 @@ class KeptStages:
         """Take stages out of memory; return those that were there."""
         gone = [stage for stage in stages if self._stages.pop(stage.number, None) is not None]
         for stage in gone:
-            left = self._counts[stage.user] - 1
-            if left:
-                self._counts[stage.user] = left
-            else:
-                del self._counts[stage.user]
+            theirs = self._by_user[stage.user]
+            del theirs[stage.number]
+            if not theirs:
+                del self._by_user[stage.user]
             self.usage.add(stage.user, -stage.size_bytes)
             self._let_go(stage)
         return gone
@@ -165,10 +165,12 @@ class KeptStages:
             )
         await self.discard(expired)
 
-    async def drop_strangers(self, has_user: Callable[[str], bool]) -> None:
-        """Drop stages of users that are not there, unless they are in a commit."""
-        strangers = [user for user in self._counts if not has_user(user)]
-        gone = [stage for user in strangers for stage in self.of_user(user)]
+    async def drop_strangers(
+        self, has_user: Callable[[str], bool], among: Collection[str] | None = None
+    ) -> None:
+        """Drop stages of users that are not there, of some or of all; those in a commit stay."""
+        users = self._by_user if among is None else among
+        gone = [stage for user in users if not has_user(user) for stage in self.of_user(user)]
         if gone:
             log.info(
                 "stages of deleted users dropped virtual_host=%s stages=%d bytes=%d",

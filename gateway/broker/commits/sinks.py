@@ -115,10 +115,13 @@ class Sinks:
                 sink for sink, row in self if row.at_ms < before_ms and row.number not in under_way
             )
 
-    async def drop_strangers(self, has_user: Callable[[str], bool]) -> None:
-        """Forget the sinks of users that are not there; what stays is logged."""
+    async def drop_strangers(
+        self, has_user: Callable[[str], bool], among: Collection[str] | None = None
+    ) -> None:
+        """Forget the sinks of users that are not there, of some or of all; logs what stays."""
         async with self._locks.hold(RECORD):
-            gone = [theirs for user, theirs in self._by_user.items() if not has_user(user)]
+            users = self._by_user if among is None else among
+            gone = [self._by_user.get(user, ()) for user in users if not has_user(user)]
             await self._try_to_remove(sink for theirs in gone for sink in theirs)
 
     async def forget(self, sink: str) -> bool:

@@ -58,7 +58,7 @@ class Stages(KeptStages):
         require_sink(sink, batch)
         stream = self._ports.streams.find(stream_name)
         self.usage.require(user, 1)
-        if self._counts.get(user, 0) >= STAGES_MAX:
+        if len(self._all_of(user)) >= STAGES_MAX:
             raise PreconditionFailed(f"user {user!r} has {STAGES_MAX} stages: discard some")
         stage = Stage(
             number=self._ports.streams.storage.new_generation(),

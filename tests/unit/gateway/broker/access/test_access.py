@@ -277,7 +277,7 @@ def test_changes_go_one_after_the_other(begun: AccessRig) -> None:
 def test_what_a_deleted_user_has_goes_before_another_is_made(begun: AccessRig) -> None:
     client, seen, going = begun.connect("app"), [], Pending[None]()
 
-    async def drop() -> None:
+    async def drop(_name: str) -> None:
         seen.append((begun.access.has_user("app"), list(client.events)))
         await going
 

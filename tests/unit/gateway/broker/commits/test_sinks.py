@@ -307,3 +307,24 @@ def test_a_user_that_is_made_again_meanwhile_keeps_what_it_has(rig: StagingRig, 
 
     assert [sink for sink, _ in rig.commits.sinks] == ["one"]
     assert rig.commits.state_of(app, "one")[0] == 0
+
+
+def test_who_else_has_sinks_and_stages_is_not_asked_about_where_one_user_goes(
+    rig: StagingRig, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_sink(rig, "mine")
+    mine = rig.staged("b", b"y", batch=9)
+    has_user, asked = rig.broker.access.has_user, []
+
+    def counted(name: str) -> bool:
+        asked.append(name)
+        return has_user(name)
+
+    monkeypatch.setattr(rig.broker.virtual_host, "has_user", counted)
+
+    rig.run(rig.broker.access.delete_user(app))
+    assert set(asked) == {app}
+
+    rig.run(rig.broker.virtual_host.drop_strangers())
+    assert set(asked) == {app, USER}
+    assert [stage.number for stage in rig.commits.stages] == [mine]
