@@ -118,7 +118,7 @@ class MewbasePorts:
     def _reading(self) -> Reading:
         """Return the state that the readers of events share."""
         threads = Threads(self._loop, 1, name="sub-batches", begin=lower_priority)
-        room = Room(self._settings.mewbase.sub_batches_bytes_max, threads.run)
+        room = Room(self._settings.mewbase.sub_batches_bytes_max, threads.run, self._wait)
         return Reading(self._wait, room)
 
     async def _open_binders(

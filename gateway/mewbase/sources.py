@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from gateway.broker.slices import Turns
-from gateway.log.records.openings import Opener, Opening, Room
+from gateway.log.records.openings import Opener, Room
 from gateway.pending import Pending
 from gateway.server.front import Ports
 
@@ -19,9 +19,6 @@ _QUIET_MS: Final = 10_000
 """Time between two lines about events that were passed over."""
 _IDLE_MS: Final = 100
 """Time after which a client that takes nothing costs no memory."""
-_OPEN_MS: Final = 1_000
-"""Time after which a large sub-batch is closed if others wait for the memory. It is opened again in
-its turn."""
 
 
 class PassedOver:
@@ -119,48 +116,19 @@ class SourcePorts:
 
 
 class Holding:
-    """The times after which a reader lets go of the records that it holds."""
+    """The time after which a reader lets go of the records that it holds."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._opening: Opening | None = None
-        self._stop_waiting: Callable[[], object] | None = None
-        self._stop_holding: Callable[[], object] | None = None
+        self._stop: Callable[[], object] | None = None
 
-    def begin(self, opening: Opening | None, let_go: Callable[[], object]) -> None:
-        """Call `let_go` if the client takes nothing more, or others wait for an open sub-batch.
-
-        The time that the thread takes for one is not its reader's.
-        """
-        if self._stop_waiting is None:
-            self._stop_waiting = self._ports.later(_IDLE_MS, let_go)
-        self._opening = opening
-        is_open = opening is not None and opening.outcome is not None
-        if is_open and self._stop_holding is None:
-            self._look_later(let_go)
-
-    def _look_later(self, let_go: Callable[[], object]) -> None:
-        self._stop_holding = self._ports.later(_OPEN_MS, partial(self._make_way, let_go))
-
-    def _make_way(self, let_go: Callable[[], object]) -> None:
-        self._stop_holding = None
-        if self._opening is None or self._opening.is_closed:
-            return
-        if self._opening.is_awaited:
-            let_go()
-        else:
-            self._look_later(let_go)
-
-    def taken(self) -> None:
-        """Note that the client takes more."""
-        if self._stop_waiting is not None:
-            self._stop_waiting()
-            self._stop_waiting = None
+    def begin(self, let_go: Callable[[], object]) -> None:
+        """Call `let_go` if the client takes nothing more."""
+        if self._stop is None:
+            self._stop = self._ports.later(_IDLE_MS, let_go)
 
     def end(self) -> None:
-        """Note that nothing is held."""
-        self.taken()
-        self._opening = None
-        if self._stop_holding is not None:
-            self._stop_holding()
-            self._stop_holding = None
+        """Note that the client takes more, or that nothing is held."""
+        if self._stop is not None:
+            self._stop()
+            self._stop = None

@@ -145,7 +145,7 @@ class Subscription(Source):
         """Return the next events; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
-        self._holding.taken()
+        self._holding.end()
         if not self.wants_more():
             return None
         if self._reader is None:
@@ -275,10 +275,10 @@ class Subscription(Source):
     def _hold(self) -> None:
         """Hold what there is until the client takes more, but not for long."""
         if self._reader is not None and (self._records or self._reader.holds_memory):
-            self._holding.begin(self._reader.open_sub_batch, self._let_go)
+            self._holding.begin(self._let_go)
 
     def _let_go(self) -> None:
-        """Keep nothing in memory while the client takes nothing, or others have their turn."""
+        """Keep nothing in memory while the client takes nothing."""
         self._rest()
         self.wake()
 

@@ -3,12 +3,16 @@
 A few kilobytes may hold 64 MiB. To open them takes the processor for a tenth of a second and more,
 and the memory until the last record is taken. So a reader waits here for its turn. The records are
 made on a thread for which nothing waits but that reader.
+
+A reader may be slow, for whatever reason: what its client takes, or what a function makes of its
+records. While others wait, it has a large sub-batch for about a second, and then it opens it again
+in its turn.
 """
 
 from collections.abc import Callable
 from functools import partial
 from mmap import mmap
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gateway.pending import Pending
 
@@ -17,6 +21,11 @@ Make: TypeAlias = Callable[[], mmap]
 _Outcome: TypeAlias = tuple[mmap | BaseException]
 InThread: TypeAlias = Callable[[Callable[[], Any]], Pending[Any]]
 """Runs a function on a thread."""
+Wait: TypeAlias = Callable[[int], Pending[None]]
+"""Returns a Pending that settles after so many milliseconds."""
+
+_HELD_MS: Final = 1_000
+"""Time after which a sub-batch is closed if others wait for the memory."""
 
 
 class Opening:
@@ -28,16 +37,19 @@ class Opening:
         outcome: The records behind one another, or why there are none. None until it is known.
         is_closed: Whether its memory is given back, or will be.
         wake: Called when it gets its turn, and when its outcome is there.
+        give_back: Called when it has to be closed, since others have waited for long.
     """
 
-    def __init__(self, opener: "Opener", size: int) -> None:
+    def __init__(self, opener: "Opener", size: int, give_back: Callable[[], object]) -> None:
         self.size = size
         self.has_turn = False
         self.outcome: mmap | BaseException | None = None
         self.is_closed = False
         self.wake: Callable[[], object] = lambda: None
+        self.give_back = give_back
         self._opener = opener
         self._is_begun = False
+        self._held: Pending[None] | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -64,11 +76,13 @@ class Opening:
     def take_turn(self) -> None:
         """Note that it may be opened."""
         self.has_turn = True
+        self._hold()
         self.wake()
 
     def begin(self, make: Make) -> None:
         """Have the records made."""
         self._is_begun = True
+        self._held = None  # the time that the thread takes is not its reader's
         made = self._opener.in_thread(partial(_outcome_of, make))
         made.when_settled(lambda: self._opened(*made.result()))
 
@@ -77,7 +91,21 @@ class Opening:
         if self.is_closed:
             self._let_go()
         else:
+            self._hold()
             self.wake()
+
+    def _hold(self) -> None:
+        """Keep the memory for a while at least."""
+        self._held = held = self._opener.wait(_HELD_MS)
+        held.when_settled(partial(self._make_way, held))
+
+    def _make_way(self, held: Pending[None]) -> None:
+        if self.is_closed or held is not self._held:
+            return
+        if self.is_awaited:
+            self.give_back()
+        else:
+            self._hold()
 
     def _let_go(self) -> None:
         """Release the memory on the thread, since the system takes some ten milliseconds for it."""
@@ -101,11 +129,13 @@ class Room:
 
     Attributes:
         in_thread: Runs what opens a sub-batch on a thread.
+        wait: Returns a Pending that settles after so many milliseconds.
     """
 
-    def __init__(self, bytes_max: int, in_thread: InThread) -> None:
+    def __init__(self, bytes_max: int, in_thread: InThread, wait: Wait) -> None:
         """Begin empty; `bytes_max` is no less than what the largest sub-batch has."""
         self.in_thread = in_thread
+        self.wait = wait
         self._left = bytes_max
         self._line: dict[Opening, None] = {}
 
@@ -151,19 +181,27 @@ class Opener:
         return self._room.in_thread
 
     @property
+    def wait(self) -> Wait:
+        """Returns a Pending that settles after so many milliseconds."""
+        return self._room.wait
+
+    @property
     def is_awaited(self) -> bool:
         """True if another reader of this client, or another client, waits."""
         return bool(self._line) or self._room.is_awaited
 
-    def open(self, size: int, wake: Callable[[], object]) -> Opening:
+    def open(
+        self, size: int, wake: Callable[[], object], give_back: Callable[[], object]
+    ) -> Opening:
         """Wait in line with a sub-batch; close what is returned when its records are taken.
 
         Args:
             size: Bytes of the records.
             wake: Called when it gets its turn, unless it has that at once, and when its outcome is
                 there.
+            give_back: Called when it has to be closed before that, since others wait.
         """
-        opening = Opening(self, size)
+        opening = Opening(self, size, give_back)
         self._line[opening] = None
         self._go_on()
         opening.wake = wake

@@ -131,12 +131,8 @@ class RecordReader:
         opening = self._opening
         if opening is not None and opening.is_being_opened:
             return False
-        return bool(self._chunk) or self._opened_bytes > 0 or self.open_sub_batch is not None
-
-    @property
-    def open_sub_batch(self) -> Opening | None:
-        """The large sub-batch that is open, or may be: others wait. None if there is none."""
-        return self._opening if self._opening is not None and self._opening.has_turn else None
+        has_turn = opening is not None and opening.has_turn
+        return bool(self._chunk) or self._opened_bytes > 0 or has_turn
 
     def close(self) -> None:
         """Give nothing more; `wake` is not called any more."""
@@ -219,12 +215,21 @@ class RecordReader:
 
     def _open_apart(self, opener: Opener, size: int, make: Make) -> None:
         if self._opening is None:
-            self._opening = opener.open(size, self._wake)
+            self._opening = opener.open(size, self._wake, self._give_back)
         if self._opening.has_turn:
             self._opening.begin(make)
         else:
-            # Many may wait, for long: the chunk is read again. The offset is what it is known by.
-            self._chunk, self._offset = b"", self._chunks.go_back()
+            self._go_back()  # many may wait, for long
+
+    def _go_back(self) -> None:
+        """Have the chunk read again. Its first offset is what it is known by."""
+        self._chunk, self._offset = b"", self._chunks.go_back()
+
+    def _give_back(self) -> None:
+        """Close the large sub-batch; it is opened again for the next call, in its turn."""
+        if self._opening is not None and self._opening.outcome is not None:
+            self._go_back()
+        self._close_sub_batch()
 
     def _begin_opened(self, outcome: bytes | mmap | BaseException) -> list[Record] | Unreadable:
         """Begin with the first wanted record of a sub-batch, or tell why there is none."""

@@ -32,6 +32,17 @@ def port_of(server: HutchServer) -> int:
     return int(found[1])
 
 
+def installed(folder: Path, text: str, *functions: str) -> str:
+    """Write a package with functions for projections; return its folder."""
+    about = folder / "projecting-1.0.dist-info"
+    about.mkdir(parents=True)
+    (folder / "projecting.py").write_text(text)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: projecting\nVersion: 1.0\n")
+    entries = "".join(f"{each} = projecting:{each}\n" for each in functions)
+    (about / "entry_points.txt").write_text("[hutch.projections]\n" + entries)
+    return str(folder)
+
+
 @pytest.fixture
 def start_mewbase(start_server: StartServer, tmp_path: Path) -> StartMewbase:
     """Start a server in which clients that send nothing are mew."""

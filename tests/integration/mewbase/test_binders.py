@@ -15,7 +15,7 @@ import pytest
 
 from tests.http_client import Api, eventually
 from tests.integration.administrator import ctl
-from tests.integration.mewbase.conftest import StartMewbase, port_of
+from tests.integration.mewbase.conftest import StartMewbase, installed, port_of
 from tests.integration.server import HutchServer
 from tests.mewbase_client import MewbaseClient
 
@@ -81,20 +81,6 @@ def break_the_server(document, event):
 pytestmark = pytest.mark.timeout(60 + 15 * KILLS)
 
 
-def installed(folder: Path) -> str:
-    """Write a package with a function for projections; return its folder."""
-    about = folder / "counting-1.0.dist-info"
-    about.mkdir(parents=True)
-    (folder / "counting.py").write_text(FUNCTIONS)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
-        "[hutch.projections]\n"
-        "count_events = counting:count_events\n"
-        "break_the_server = counting:break_the_server\n"
-    )
-    return str(folder)
-
-
 @pytest.fixture
 def start_binders(start_mewbase: StartMewbase, tmp_path: Path) -> StartMewbase:
     path = tmp_path / "projections.toml"
@@ -104,7 +90,9 @@ def start_binders(start_mewbase: StartMewbase, tmp_path: Path) -> StartMewbase:
         return start_mewbase(
             *arguments,
             HUTCH_MEWBASE__PROJECTIONS_FILE=str(path),
-            PYTHONPATH=installed(tmp_path / "packages"),
+            PYTHONPATH=installed(
+                tmp_path / "packages", FUNCTIONS, "count_events", "break_the_server"
+            ),
             **settings,
         )
 

@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import bson
 import pytest
 
 from tests.chunks import GZIP, LZ4, SNAPPY, ZSTD, Entry, SubBatch
 from tests.client import Client
 from tests.integration.costs import amount
-from tests.integration.mewbase.conftest import StartMewbase, port_of
+from tests.integration.mewbase.conftest import StartMewbase, installed, port_of
 from tests.integration.server import HutchServer
 from tests.integration.turns import Turns
 from tests.mewbase_client import MewbaseClient
@@ -40,6 +41,25 @@ id = "id"
 mode = "add"
 path = "n"
 quantity = "n"
+"""
+SLOW: Final = """
+[[projections]]
+name = "slow"
+channel = "channel1"
+binder = "slow"
+id = "id"
+mode = "python"
+function = "count"
+"""
+FUNCTIONS: Final = """
+import os, pathlib, time
+
+def count(document, event):
+    folder = pathlib.Path(os.environ["PROJECTING"])
+    (folder / "begun").touch()
+    while not (folder / "go on").exists():
+        time.sleep(0.01)
+    return {"id": event["id"], "events": (document or {"events": 0})["events"] + 1}
 """
 
 
@@ -226,3 +246,27 @@ def test_a_client_that_takes_little_makes_way_for_others(
         assert take(client, 640) == [*range(640)]
         taken += take(slow, 640 - len(taken))
         assert taken == [*range(640)]
+
+
+def test_a_slow_projection_makes_way_for_others(
+    start_mewbase: StartMewbase, tmp_path: Path
+) -> None:
+    path = tmp_path / "projections.toml"
+    path.write_text(SLOW)
+    server = start_mewbase(
+        HUTCH_MEWBASE__SUB_BATCHES_BYTES_MAX=str(64 * MIB),
+        HUTCH_MEWBASE__PROJECTIONS_FILE=str(path),
+        PYTHONPATH=installed(tmp_path / "packages", FUNCTIONS, "count"),
+        PROJECTING=str(tmp_path),
+    )
+    event = bson.encode({"id": "a", "d": bytes(100_000)})
+    publish(server, "channel1", [SubBatch.of([event] * 640, ZSTD)])
+    wait_until((tmp_path / "begun").exists)
+    publish(server, "channel2", [packed(ZSTD, 640)])
+    with ExitStack() as stack:
+        client = connected(stack, server)
+        client.subscribe("channel2", startPos=0)
+        assert take(client, 640) == [*range(640)]
+        (tmp_path / "go on").touch()
+        client.send("QUERY", queryID=1, binder="slow", docID="a")
+        assert client.must("QUERYRESULT")["result"] == {"id": "a", "events": 640}

@@ -35,7 +35,7 @@ class Rig:
         self.binder: Binder = rig.run(open_binder("b", rig.store, binder_table("/", "b")))
         self.ended: list[str] = []
         self.results: list[dict[str, Any]] = []
-        self.sources = SourcePorts(self, Reading(self.wait, Room(0, no_thread)))  # type: ignore[arg-type]
+        self.sources = SourcePorts(self, Reading(self.wait, Room(0, no_thread, self.wait)))  # type: ignore[arg-type]
         self._position = 0
         self._is_woken = False
 

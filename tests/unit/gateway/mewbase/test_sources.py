@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from mmap import mmap
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from gateway.log.records.openings import Opener, Opening, Room
+from gateway.log.records.openings import Room
 from gateway.mewbase.sources import Holding, PassedOver, Reading, SourcePorts
 from gateway.pending import Pending, start
 
@@ -60,7 +59,7 @@ def no_thread(make: object) -> NoReturn:
 
 
 def test_one_reader_works_after_the_other(times: Times) -> None:
-    reading = Reading(times.wait, Room(0, no_thread))
+    reading = Reading(times.wait, Room(0, no_thread, times.wait))
     answers: list[Pending[int]] = [Pending() for _ in range(3)]
     begun: list[int] = []
 
@@ -115,97 +114,28 @@ def test_events_that_are_passed_over_are_counted_and_told_from_time_to_time(
 # Times to let go
 
 
-class Held:
-    """A reader that holds something, and an open sub-batch that another one may wait for."""
+def test_a_reader_lets_go_when_its_client_takes_nothing(times: Times) -> None:
+    holding = Holding(times)  # type: ignore[arg-type]
+    let_go: list[bool] = []
 
-    def __init__(self, times: Times) -> None:
-        self.count = 0
-        self.times = times
-        self.holding = Holding(times)  # type: ignore[arg-type]
-        room = Room(1, self._made)
-        self.opening = self.open(Opener(room))
-        self.other = Opener(room)
+    def begin() -> None:
+        holding.begin(lambda: let_go.append(True))
 
-    def begin(self, opening: Opening | None) -> None:
-        self.holding.begin(opening, self._let_go)
-
-    def _let_go(self) -> None:
-        self.count += 1
-        self.holding.end()
-
-    @staticmethod
-    def _made(make: Callable[[], Any]) -> Pending[Any]:
-        made: Pending[Any] = Pending()
-        made.settle(make())
-        return made
-
-    @staticmethod
-    def open(opener: Opener) -> Opening:
-        opening = opener.open(1, lambda: None)
-        if opening.is_ready:
-            opening.begin(lambda: mmap(-1, 1))
-        return opening
-
-
-@pytest.fixture
-def held(times: Times) -> Held:
-    return Held(times)
-
-
-def test_a_reader_lets_go_when_its_client_takes_nothing(times: Times, held: Held) -> None:
     for _ in range(3):
-        held.begin(None)
+        begin()
+        begin()
         assert times.delays == [100]
-        held.holding.taken()
+        holding.end()
+        holding.end()
         assert not times.delays
-    held.begin(None)
+    begin()
     times.fire(100)
-    assert held.count == 1
+    assert let_go == [True]
     assert not times.delays
-
-
-def test_a_reader_keeps_a_sub_batch_open_until_others_wait(times: Times, held: Held) -> None:
-    for _ in range(3):
-        held.begin(held.opening)
-        held.holding.taken()
-        assert times.delays == [1_000]
-        times.fire(1_000)
-    assert held.count == 0
-    waiting = held.open(held.other)
-    assert times.delays == [1_000]
-    times.fire(1_000)
-    assert held.count == 1
-    assert not times.delays
-    waiting.close()
-
-
-def test_a_sub_batch_that_is_closed_is_not_waited_for(times: Times, held: Held) -> None:
-    held.begin(held.opening)
-    held.holding.taken()
-    held.opening.close()
-    held.open(held.other)
-    held.open(held.other)
-    times.fire(1_000)
-    assert held.count == 0
-    assert not times.delays
-
-
-def test_a_sub_batch_that_is_being_opened_makes_way_for_no_other(times: Times, held: Held) -> None:
-    held.opening.close()
-    not_yet = held.other.open(1, lambda: None)
-    assert not_yet.is_ready
-    held.begin(not_yet)
-    held.holding.taken()
-    assert not times.delays
-    not_yet.begin(lambda: mmap(-1, 1))
-    held.begin(not_yet)
-    held.holding.taken()
-    assert times.delays == [1_000]
-    not_yet.close()
 
 
 def test_a_connection_opens_its_sub_batches_by_itself(times: Times) -> None:
-    reading = Reading(times.wait, Room(0, no_thread))
+    reading = Reading(times.wait, Room(0, no_thread, times.wait))
     one, other = (SourcePorts(times, reading) for _ in range(2))  # type: ignore[arg-type]
     assert one.opener is not other.opener
     assert one.reading is other.reading

@@ -20,12 +20,23 @@ class Thread:
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Callable[[], Any], Pending[Any]]] = []
-        self.room = Room(4 * LARGE_BYTES, self.run)
+        self.room = Room(4 * LARGE_BYTES, self.run, self.wait)
+        self.waits: list[Pending[None]] = []
 
     def run(self, function: Callable[[], Any]) -> Pending[Any]:
         pending: Pending[Any] = Pending()
         self.jobs.append((function, pending))
         return pending
+
+    def wait(self, _delay_ms: int) -> Pending[None]:
+        self.waits.append(Pending())
+        return self.waits[-1]
+
+    def pass_a_second(self) -> None:
+        """Let those make way that have a sub-batch open, if others wait."""
+        waits, self.waits = self.waits, []
+        for each in waits:
+            each.settle(None)
 
     def go_on(self) -> None:
         function, pending = self.jobs.pop(0)
@@ -63,14 +74,13 @@ def test_a_large_sub_batch_is_opened_on_a_thread_while_its_reader_waits(
     assert reading.wake_count == 1
     found: list[Record] = []
     while len(found) < 40:
-        assert reader.open_sub_batch is not None
+        assert reader.holds_memory
         some = reader.next()
         assert isinstance(some, list)
         assert len(some) == 2, "a run of 64 KiB and more, not all at once"
         found += some
         assert reader.next_offset == 1 + len(found)
     assert found == numbered(1, 10, LARGE_RECORDS)
-    assert reader.open_sub_batch is None
     assert reader.next() == numbered(41, 10, [b"z"])
     assert not reader.holds_memory
     assert thread.is_empty
@@ -169,6 +179,60 @@ def test_one_that_waits_for_its_turn_holds_no_memory_and_reads_again(rig: LogRig
     assert second.reader.next() is None
     thread.go_on()
     assert second.records() == [*numbered(2, 10, LARGE_RECORDS), (42, 10, b"z")]
+    assert thread.is_empty
+
+
+@pytest.mark.parametrize("taken", [0, 2, 38])
+def test_one_that_makes_way_for_another_goes_on_at_its_place(rig: LogRig, taken: int) -> None:
+    log, thread = rig.create(), Thread()
+    opener = thread.opener
+    commit(rig, log, 10, b"a", SubBatch.of(LARGE_RECORDS, ZSTD), b"z")
+    slow, other = (Reading(rig, log, 1, opener=opener) for _ in range(2))
+
+    assert slow.reader.next() is None
+    thread.go_on()
+    found: list[Record] = []
+    while len(found) < taken:
+        some = slow.reader.next()
+        assert isinstance(some, list)
+        found += some
+    assert other.reader.next() is None
+    thread.pass_a_second()
+    assert not slow.reader.holds_memory
+    thread.go_on()
+    assert other.reader.next() is None, "it has its turn"
+    thread.go_on()
+    everything = [*numbered(1, 10, LARGE_RECORDS), (41, 10, b"z")]
+    assert other.records() == everything
+    assert slow.reader.next() is None
+    thread.go_on()
+    assert slow.reader.next() is None, "it has its turn again"
+    thread.go_on()
+    assert found + slow.records() == everything
+    assert thread.is_empty
+
+
+def test_a_reader_that_is_slow_when_it_gets_its_turn_makes_way(rig: LogRig) -> None:
+    log, thread = rig.create(), Thread()
+    opener = thread.opener
+    commit(rig, log, 10, SubBatch.of(LARGE_RECORDS, ZSTD))
+    holder, slow, other = (Reading(rig, log, opener=opener) for _ in range(3))
+    for each in (holder, slow, other):
+        assert each.reader.next() is None
+    holder.reader.close()
+    assert not thread.is_empty
+    assert slow.wake_count == 1, "it has its turn"
+    thread.pass_a_second()
+    assert not slow.reader.holds_memory
+    assert other.wake_count == 1
+    assert other.reader.next() is None
+    assert slow.reader.next() is None
+    thread.go_on()
+    assert other.records() == numbered(0, 10, LARGE_RECORDS)
+    thread.go_on()
+    assert slow.reader.next() is None
+    thread.go_on()
+    assert slow.records() == numbered(0, 10, LARGE_RECORDS)
     assert thread.is_empty
 
 

@@ -33,9 +33,22 @@ class Rig:
 
     def __init__(self) -> None:
         self.threads = Threads()
-        self.room = Room(3 * SIZE, self.threads.run)
+        self.room = Room(3 * SIZE, self.threads.run, self.wait)
+        self.waits: list[Pending[None]] = []
         self.woken: list[str] = []
+        self.given_back: list[str] = []
         self.made: dict[str, mmap] = {}
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        assert delay_ms == 1_000
+        self.waits.append(Pending())
+        return self.waits[-1]
+
+    def pass_a_second(self) -> None:
+        """End the waits that have begun."""
+        waits, self.waits = self.waits, []
+        for each in waits:
+            each.settle(None)
 
     def open(self, opener: Opener, name: str, size: int = SIZE) -> Opening:
         """Open one as a reader does: it is made when it has its turn."""
@@ -56,7 +69,11 @@ class Rig:
                 else:
                     self.woken.append(name)
 
-        openings.append(opener.open(size, wake))
+        def give_back() -> None:
+            self.given_back.append(name)
+            openings[0].close()
+
+        openings.append(opener.open(size, wake, give_back))
         if openings[0].is_ready:
             wake()
         return openings[0]
@@ -140,7 +157,7 @@ def test_one_that_is_given_up_is_not_waited_for(rig: Rig) -> None:
 
 def test_one_that_has_its_turn_and_is_not_begun_gives_it_back(rig: Rig) -> None:
     opener = Opener(rig.room)
-    idle = opener.open(2 * SIZE, lambda: rig.woken.append("idle"))
+    idle = opener.open(2 * SIZE, lambda: rig.woken.append("idle"), lambda: None)
     assert idle.is_ready
     after, other = rig.open(opener, "after"), rig.open(Opener(rig.room), "other", 2 * SIZE)
     rig.go_on()
@@ -171,5 +188,66 @@ def test_an_error_of_the_thread_is_the_outcome(rig: Rig) -> None:
     rig.go_on()
     assert rig.woken == ["failed", "after"]
     after.close()
+    rig.go_on()
+    assert rig.room._left == 3 * SIZE
+
+
+def test_one_is_kept_open_until_others_wait(rig: Rig) -> None:
+    """Others of the same client, and other clients."""
+    opener = Opener(rig.room)
+    first = rig.open(opener, "first")
+    rig.go_on()
+    for _ in range(3):
+        rig.pass_a_second()
+    assert not rig.given_back
+    second = rig.open(opener, "second", 3 * SIZE)
+    rig.go_on()
+    assert not rig.given_back, "it has its second"
+    rig.pass_a_second()
+    rig.go_on()
+    assert rig.given_back == ["first"]
+    assert rig.woken == ["first", "second"]
+    third = rig.open(Opener(rig.room), "third")
+    rig.pass_a_second()
+    rig.go_on()
+    assert rig.given_back == ["first", "second"]
+    assert third.outcome is rig.made["third"]
+    assert first.is_closed
+    assert second.is_closed
+    third.close()
+    rig.go_on()
+    rig.pass_a_second()
+    assert not rig.waits
+    assert rig.room._left == 3 * SIZE
+
+
+def test_one_that_is_not_begun_makes_way(rig: Rig) -> None:
+    """Its reader may do something slow when it gets its turn."""
+    given_back: list[str] = []
+    idle = Opener(rig.room).open(3 * SIZE, lambda: None, lambda: given_back.append("idle"))
+    assert idle.is_ready
+    other = rig.open(Opener(rig.room), "other")
+    rig.pass_a_second()
+    assert given_back == ["idle"]
+    idle.close()
+    rig.go_on()
+    assert rig.woken == ["other"]
+    other.close()
+    rig.go_on()
+
+
+def test_one_that_is_being_opened_makes_way_for_no_other(rig: Rig) -> None:
+    """The time that the thread takes counts for nothing, or some would never be read."""
+    slow = rig.open(Opener(rig.room), "slow", 3 * SIZE)
+    other = rig.open(Opener(rig.room), "other")
+    rig.pass_a_second()
+    rig.pass_a_second()
+    rig.threads.go_on()
+    assert rig.woken == ["slow"]
+    assert not rig.given_back
+    rig.pass_a_second()
+    assert rig.given_back == ["slow"]
+    slow.close()
+    other.close()
     rig.go_on()
     assert rig.room._left == 3 * SIZE

@@ -9,11 +9,12 @@ import bson
 import pytest
 
 from gateway.log.names import binder_table
-from gateway.log.records.openings import Room
+from gateway.log.records.openings import Opener, Room
 from gateway.mewbase.binders import folding
 from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.binders import Binders
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
+from gateway.mewbase.binders.projection import Change
 from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.events import record_of
 from gateway.mewbase.sources import Reading
@@ -21,7 +22,7 @@ from gateway.pending import Pending, start
 from gateway.settings.mewbase import BadSubBatches
 from store.api import Done, TableEntry
 from store.errors import DiskFull, SegmentFailed, StoreError
-from tests.chunks import GZIP, SubBatch
+from tests.chunks import GZIP, ZSTD, SubBatch
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.log.log_rig import put
 from tests.unit.gateway.stream.link_rig import Broker
@@ -39,9 +40,10 @@ class Rig:
         for name in ("a", "b"):
             self.broker.store_rig.run(self.broker.streams.create(name, {}))
         self.feeders: list[Feeder] = []
-        self.reading = Reading(self.wait, Room(1 << 26, self.in_thread))
+        self.reading = Reading(self.wait, Room(1 << 26, self.in_thread, self.wait))
         self.pauses: list[tuple[int, Pending[None]]] = []
         self.fate = BadSubBatches.SKIP
+        self.change: Change | None = None
         self.ids_max = 100
         self.binder = self._opened()
 
@@ -76,7 +78,7 @@ class Rig:
         described = {"name": f"p{number}", "channel": channel, "binder": "x", "id": "id", **more}
         ports = FeederPorts(self.broker.streams, self.in_thread, self.reading)
         projection = projection_of(described)
-        feeder = Feeder(projection, self.binder, ports, None, self.fate)
+        feeder = Feeder(projection, self.binder, ports, self.change, self.fate)
         self.feeders.append(feeder)
         feeder.start()
         return feeder
@@ -374,6 +376,49 @@ def test_a_binder_takes_so_many_ids_and_goes_on_with_those_that_it_has(
     rig.caught_up()
     assert sorted(rig.documents()) == ["a", "b", "c"]
     assert again.passed_over.count == 1
+
+
+def test_a_slow_function_keeps_no_large_sub_batch_from_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[tuple[Callable[[], Any], Pending[Any]]] = []
+
+    def slow(function: Callable[[], Any]) -> Pending[Any]:
+        steps.append((function, Pending()))
+        return steps[-1][1]
+
+    def count(document: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+        return {"id": event["id"], "seen": [*(document or {"seen": []})["seen"], event["n"]]}
+
+    def other_has_turn() -> bool:
+        if rig.pauses:
+            rig.end_pause()
+        return other.has_turn
+
+    def is_caught_up() -> bool:
+        while steps:
+            function, done = steps.pop()
+            done.settle(function())
+        return caught_up.is_settled
+
+    monkeypatch.setattr(rig, "in_thread", slow)
+    large = [record_of(bson.encode({"id": "t", "n": n, "d": bytes(50_000)})) for n in range(64)]
+    rig.publish("a", {"id": "t", "n": -1}, SubBatch.of(large, ZSTD), {"id": "t", "n": 64})
+    rig.change = count
+    feeder = rig.feed(mode="python")
+    room = rig.reading.room
+    for _ in range(2):  # before the sub-batch, and within it
+        rig.broker.loop.run_until(lambda: bool(steps))
+        other = Opener(room).open(1 << 26, lambda: None, lambda: None)
+        assert not other.has_turn
+        rig.broker.loop.run_until(other_has_turn)
+        other.close()
+        function, done = steps.pop()
+        done.settle(function())
+    caught_up = start(feeder.caught_up())
+    rig.broker.loop.run_until(is_caught_up)
+    assert rig.documents()["t"]["seen"] == [*range(-1, 65)]
+    rig.broker.loop.run_until(lambda: room._left == 1 << 26)
 
 
 def test_an_event_that_makes_no_document_takes_no_id(rig: Rig) -> None:
