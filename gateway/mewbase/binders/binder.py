@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from gateway.broker.locks import Locks
 from gateway.log.tracking import create_table_if_missing
-from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, place_key
+from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, name_in, place_key
 from gateway.pending import Pending
 from gateway.settings.mewbase import BINDER_IDS_MAX
 from store.api import ANY_VERSION, NOT_EXISTS, SegmentStore, TableEntry, TablePage
@@ -75,7 +75,9 @@ class Binder:
         self.readers: set[Reader] = set()
         self._store = store
         self._table = table
-        self._names: list[bytes] = []
+        # Keys of the documents, in the order of their ids. They are the very objects that the
+        # store keeps for its own index: ids may be long, and many.
+        self._keys: list[bytes] = []
         self._locks = Locks()
         self._places: dict[str, tuple[Place, int]] = {}
 
@@ -83,7 +85,7 @@ class Binder:
         """Take over a row from before the start. Raises CorruptSegment."""
         kind, rest = entry.key[:1], entry.key[1:]
         if kind == DOCUMENT:
-            self._names.append(rest)
+            self._keys.append(entry.key)
             return
         reason = f"the entry {entry.key!r} of the table {self._table!r} is damaged"
         if kind != PLACE:
@@ -95,26 +97,29 @@ class Binder:
 
     def sort(self) -> None:
         """Sort what was taken."""
-        self._names.sort()
+        self._keys.sort()
 
     # Ids
 
     def has(self, name: bytes) -> bool:
         """Return whether there is a document under an id."""
-        at = bisect_left(self._names, name)
-        return at < len(self._names) and self._names[at] == name
+        return self._has(document_key(name))
+
+    def _has(self, key: bytes) -> bool:
+        at = bisect_left(self._keys, key)
+        return at < len(self._keys) and self._keys[at] == key
 
     @property
     def ids_left(self) -> int:
         """Number of ids that it may still get."""
-        return max(self.ids_max - len(self._names), 0)
+        return max(self.ids_max - len(self._keys), 0)
 
     # Reading
 
     def names_behind(self, name: bytes | None, count: int) -> Sequence[bytes]:
         """Return the next ids behind one, or the first ones, in order."""
-        first = 0 if name is None else bisect_right(self._names, name)
-        return self._names[first : first + count]
+        first = 0 if name is None else bisect_right(self._keys, document_key(name))
+        return [name_in(key) for key in self._keys[first : first + count]]
 
     async def read(self, names: Sequence[bytes]) -> list[Kept]:
         """Read documents, as they are now. Raises StoreError."""
@@ -151,14 +156,16 @@ class Binder:
         async with self._locks.hold(_WRITE):
             await self._tell_readers(changes)
             _, version = self._places.get(projection, (None, NOT_EXISTS))
-            entries = [TableEntry(place_key(projection), place.pack(), version)]
-            for name, changed in changes.items():
-                entries.append(TableEntry(document_key(name), changed.content, changed.version))
+            documents = [
+                TableEntry(document_key(name), changed.content, changed.version)
+                for name, changed in changes.items()
+            ]
+            entries = [TableEntry(place_key(projection), place.pack(), version), *documents]
             written: Pending[Sequence[int]] = Pending()
             self._store.update_table(self._table, entries, done=written.settle)
             versions = await written
             self._places[projection] = place, versions[0]
-            self._add(changes)
+            self._add(entry.key for entry in documents)
 
     async def _tell_readers(self, names: Collection[bytes]) -> None:
         """Let open queries keep what is about to change, as it is now."""
@@ -169,15 +176,15 @@ class Binder:
                 for reader in list(self.readers):
                     reader.keep(name, kept.content)
 
-    def _add(self, names: Iterable[bytes]) -> None:
-        """Sort ids in that are new."""
-        new = [name for name in names if not self.has(name)]
+    def _add(self, keys: Iterable[bytes]) -> None:
+        """Sort keys in that are new."""
+        new = [key for key in keys if not self._has(key)]
         if len(new) <= _INSERTED_MAX:
-            for name in new:
-                insort(self._names, name)
+            for key in new:
+                insort(self._keys, key)
         else:
-            self._names += new
-            self._names.sort()
+            self._keys += new
+            self._keys.sort()
 
     async def close(self) -> None:
         """Wait until what is being written is stored."""

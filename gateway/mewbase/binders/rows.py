@@ -39,6 +39,11 @@ def document_key(name: bytes) -> bytes:
     return DOCUMENT + name
 
 
+def name_in(key: bytes) -> bytes:
+    """Return the id of a document in its key."""
+    return key[len(DOCUMENT) :]
+
+
 def place_key(projection: str) -> bytes:
     """Return the key of a projection's place."""
     return PLACE + projection.encode()

@@ -8,8 +8,8 @@ import pytest
 from gateway.log.names import binder_table
 from gateway.mewbase.binders.binder import Binder, Changed, Kept, open_binder
 from gateway.mewbase.binders.rows import Place
-from gateway.pending import start
-from store.api import NOT_EXISTS, TableEntry
+from gateway.pending import Pending, start
+from store.api import NOT_EXISTS, TableEntry, TablePage
 from store.errors import CorruptSegment, KeyVersionMismatch
 from tests.unit.gateway.stream.link_rig import Broker
 
@@ -62,6 +62,19 @@ def test_more_rows_than_a_page_has_are_all_found(broker: Broker) -> None:
     names = [f"{number:04}" for number in range(350)]
     change(broker, binder, 1, **dict.fromkeys(reversed(names), b"x"))
     assert opened(broker).names_behind(None, 1_000) == [name.encode() for name in names]
+
+
+def test_ids_are_in_memory_once_for_the_binder_and_the_store(broker: Broker) -> None:
+    binder = opened(broker)
+    change(broker, binder, 1, a=b"1", b=b"2")
+    change(broker, binder, 2, b=b"3", c=b"4")
+    for each in (binder, opened(broker)):
+        page: Pending[TablePage] = Pending()
+        broker.store_rig.store.iterate_table(TABLE, done=page.settle)
+        broker.loop.run_until(lambda: page.is_settled)  # noqa: B023
+        stored = {entry.key: entry.key for entry in page.result().entries}
+        assert len(each._keys) == 3
+        assert all(key is stored[key] for key in each._keys)
 
 
 def test_a_document_that_is_not_what_was_read_refuses_all_changes(broker: Broker) -> None:
