@@ -44,6 +44,9 @@ APPEND_BYTES_MAX: Final = 17 * 1024 * 1024
 
 NAME_BYTES_MAX: Final = 1024
 """Longest name of a segment."""
+PART_MARKS: Final = ("#transient.", "#transaction.")
+"""These follow a segment's name in those of its parts; of a name with both the first one counts."""
+TRANSIENT_MARK, TRANSACTION_MARK = PART_MARKS
 
 ATTRIBUTES_MAX: Final = 10_000
 """Attributes of a segment that updates have made."""
@@ -351,8 +354,8 @@ class Operations(Protocol):
         """Count the segments and tables of the group of a name, whether one has it or not.
 
         Names that are the same up to the second slash are a group; without a second slash, up to
-        the first one, and without one, all of them. All that was called before counts, and nothing
-        is gone through.
+        the first one, and without one, all of them. Those with each of PART_MARKS are a group
+        apart. All that was called before counts, and nothing is gone through.
         """
         ...
 

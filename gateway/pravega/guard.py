@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import Right
 from gateway.pravega.tokens import Claims, Path, TokenExpired, TokenRefused, Tokens
+from store.api import PART_MARKS
 from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.error_messages import AuthTokenCheckFailed
@@ -236,7 +237,7 @@ def is_state(path: Path) -> bool:
 
 def _is_part(source: str, target: str) -> bool:
     """Return whether a segment is a transaction's part of another one, or a transient one of it."""
-    return source.startswith((f"{target}#transaction.", f"{target}#transient."))
+    return source.startswith(tuple(target + mark for mark in PART_MARKS))
 
 
 def path_of(segment: str) -> Path:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from store.api import PART_MARKS
 from store.errors import DiskFull, SegmentFailed, StoreError
 from store.local.data_file import DataFile
 from store.local.files import PASSING
@@ -188,10 +189,14 @@ class Catalogue:
 
 
 def _group_of(name: str) -> str:
-    """Return a name up to its second slash, or as far as it has slashes."""
+    """Return a name up to its second slash, or as far as it has slashes; a part's with its mark."""
     first = name.find("/") + 1
     second = name.find("/", first) + 1 if first else 0
-    return name[: second or first]
+    place = name[: second or first]
+    for mark in PART_MARKS:
+        if mark in name:
+            return place + mark
+    return place
 
 
 def _at_once(call: Callable[..., object], *arguments: object) -> None:

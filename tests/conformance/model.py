@@ -19,6 +19,7 @@ from store.api import (
     ENTRY_BYTES_MAX,
     KEY_BYTES_MAX,
     NOT_EXISTS,
+    PART_MARKS,
     READ_BYTES_MAX,
     RESEND_WINDOW,
     TABLE_BATCH_BYTES_MAX,
@@ -387,4 +388,5 @@ def _check_versions(table: ModelSegment, entries: Sequence[TableEntry]) -> None:
 
 
 def _group_of(name: str) -> list[str]:
-    return name.split("/")[:-1][:2]
+    marks = [mark for mark in PART_MARKS if mark in name]
+    return name.split("/")[:-1][:2] + marks[:1]

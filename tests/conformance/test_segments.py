@@ -152,6 +152,18 @@ def test_names_that_are_the_same_up_to_the_second_slash_are_counted(rig: Rig) ->
         rig.reopen()
 
 
+@promise("SegmentStore.count_segments")
+def test_parts_of_segments_are_counted_apart_by_their_kind(rig: Rig) -> None:
+    parts = ("a/b/1#transaction.1", "a/b/1#transaction.2", "a/b/2#transaction.1#transient.1")
+    for name in ("a/b/1", "a/b/2.#epoch.0", "a/c/1#transient.1", *parts):
+        rig.create(name)
+    rig.do(rig.store.merge_segments, "a/b/1", parts[0])
+    for _ in range(2):
+        asked = ("a/b/", "a/b/#transaction.", "a/b/#transient.", "a/c/", "a/c/#transient.")
+        assert [rig.do(rig.store.count_segments, name) for name in asked] == [2, 1, 1, 0, 1]
+        rig.reopen()
+
+
 @promise("SegmentStore.delete_segment")
 def test_a_deleted_name_is_free_at_once(rig: Rig) -> None:
     session = rig.writer(rig.create("a", b"old" * 100), WRITER)

@@ -10,6 +10,8 @@ names here: the path of a token cannot have them.
 import re
 from typing import Final
 
+from store.api import TRANSACTION_MARK
+
 TABLE: Final = "hutch/_controller_kvtable/0.#epoch.0"
 """The table of everything that the controller knows."""
 
@@ -39,4 +41,4 @@ def segment_name(scope: str, stream: str, identity: int) -> str:
 
 def transaction_segment_name(scope: str, stream: str, identity: int, transaction: int) -> str:
     """Return the name of a transaction's part of a segment."""
-    return f"{segment_name(scope, stream, identity)}#transaction.{transaction:032x}"
+    return f"{segment_name(scope, stream, identity)}{TRANSACTION_MARK}{transaction:032x}"
