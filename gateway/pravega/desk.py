@@ -45,6 +45,7 @@ class Desk:
         is_trusted: Whether the client is known: by a token, or because none are asked for.
         token_expires_ms: When the token of the last request expires, in milliseconds since the
             epoch; None: never.
+        user: The user that this token names; '' if it names none.
     """
 
     def __init__(self, host: Host, ports: Ports) -> None:
@@ -54,6 +55,7 @@ class Desk:
         self.is_held = False
         self.is_trusted = False
         self.token_expires_ms: int | None = None
+        self.user = ""
         self._ports = ports
         self.reads = Reads(self, ports)
         self.transients = OwnTransients(host.transients)
@@ -126,6 +128,7 @@ class Desk:
             return False
         verdict = self.host.guard.verdict(request, self.host.clock_ms())
         refusal, self.token_expires_ms = verdict.refusal, verdict.expires_ms
+        self.user = verdict.user or ""
         self._trust(verdict)
         if refusal is not None:
             self._refuse_token(refusal)

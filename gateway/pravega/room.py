@@ -8,18 +8,27 @@ from store.errors import InvalidArgument
 
 SEGMENTS_MAX: Final = 5_000
 """Segments and tables whose names begin with the same scope and stream."""
-WITH_PARTS_MAX: Final = 10_000
-"""The same, with the parts of transactions and the segments that go with connections."""
+COMMITTED_MAX: Final = 5_000
+"""Segments of a stream that hold data and were opened by commits to what was scaled meanwhile."""
+PARTS_MAX: Final = 10_000
+"""Parts of the transactions of a stream."""
+USER_PARTS_MAX: Final = 5_000
+"""Those of one user: none takes the room of all others."""
+TRANSIENTS_MAX: Final = 10_000
+"""Transient segments of all connections."""
+USER_TRANSIENTS_MAX: Final = 1_000
+"""Those of the connections of one user."""
 
 
-async def check_room(store: Operations, name: str, *, most: int = SEGMENTS_MAX) -> None:
+async def check_room(store: Operations, name: str) -> None:
     """Check that a segment of a name may be made, as there are not too many of its stream.
 
-    Raises InvalidArgument or another StoreError.
+    Parts are counted apart: it takes no right to make segments to make those. Raises
+    InvalidArgument or another StoreError.
     """
     counted: Pending[int] = asked(lambda done: store.count_segments(name, done=done))
     count = await counted
-    if count >= most:
+    if count >= SEGMENTS_MAX:
         place = "/".join(name.split("/")[:-1][:2])
         text = f"there are {count} segments of {place!r}, the most that there may be"
         raise InvalidArgument(f"{text}; delete some, or truncate the stream")

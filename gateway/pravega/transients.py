@@ -6,13 +6,12 @@ Their names are kept in a table of the store: a server that is killed deletes no
 import hashlib
 import logging
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from gateway.pending import run
-from gateway.pravega.room import WITH_PARTS_MAX, check_room
-from store.api import Operations, TableEntry, TablePage
+from gateway.pravega.room import TRANSIENTS_MAX, USER_TRANSIENTS_MAX
+from store.api import TRANSIENT_MARK, Operations, TableEntry, TablePage
 from store.errors import (
     InvalidArgument,
     NoSuchSegment,
@@ -24,7 +23,7 @@ from store.errors import (
 log = logging.getLogger(__name__)
 
 TABLE: Final = "hutch/_transients_kvtable/0.#epoch.0"
-TRANSIENTS_MAX: Final = 100
+OWN_MAX: Final = 100
 """Transient segments of one connection."""
 _PAGE: Final = 100
 _AT_ONCE: Final = 10
@@ -38,7 +37,9 @@ class Transients:
 
     def __init__(self, store: Operations) -> None:
         self._store = store
-        self._of_this_run: set[str] = set()
+        # Those of this run that are there or coming or going, and their users; "" for none.
+        self._users: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
         self._going: deque[str] = deque()
         self._under_way = 0
 
@@ -60,35 +61,32 @@ class Transients:
                 return
             names = (entry.value.decode("utf-8", "surrogatepass") for entry in outcome.entries)
             # A client may be there already.
-            self.delete(name for name in names if name not in self._of_this_run)
+            self.delete(name for name in names if name not in self._users)
             if outcome.continuation is not None:
                 self._delete_left(outcome.continuation)
 
         self._store.iterate_table(TABLE, continuation=continuation, count=_PAGE, done=found)
 
-    def create(self, parent: str, writer_id: uuid.UUID, *, done: Done) -> None:
-        """Create a segment beside a parent.
+    def create(self, parent: str, writer_id: uuid.UUID, user: str = "", *, done: Done) -> None:
+        """Create a segment beside a parent, unless there are too many: InvalidArgument.
 
         Args:
             parent: The segment that it will be merged into.
             writer_id: The writer that asks for it.
+            user: Its user; '' if it names none.
             done: Gets the new segment's name.
         """
-        name = f"{parent}#transient.{writer_id.hex}{uuid.uuid4().hex}"
-
-        self._of_this_run.add(name)
+        if full := self._full(user):
+            done(InvalidArgument(full))
+            return
+        name = f"{parent}{TRANSIENT_MARK}{writer_id.hex}{uuid.uuid4().hex}"
+        self._users[name] = user
+        self._counts[user] += 1
 
         def noted(outcome: Sequence[int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
                 refuse(outcome)
             else:
-                run(check_room(self._store, name, most=WITH_PARTS_MAX), counted)
-
-        def counted(outcome: BaseException | None) -> None:
-            if isinstance(outcome, StoreError):
-                refuse(outcome)
-            else:
-                assert outcome is None
                 self._store.create_segment(name, done=created)
 
         def created(outcome: StoreError | None) -> None:
@@ -102,6 +100,14 @@ class Transients:
             done(error)
 
         self._store.update_table(TABLE, [TableEntry(_key(name), _value(name))], done=noted)
+
+    def _full(self, user: str) -> str:
+        """Return why a user may have no more; '' if it may."""
+        if user and self._counts[user] >= USER_TRANSIENTS_MAX:
+            return f"user {user!r} has {USER_TRANSIENTS_MAX} transient segments, the most of a user"
+        if len(self._users) >= TRANSIENTS_MAX:
+            return f"there are {TRANSIENTS_MAX} transient segments, the most that there may be"
+        return ""
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete those that are still there."""
@@ -128,7 +134,11 @@ class Transients:
         """Strike a segment that is gone off the table."""
 
         def done(outcome: StoreError | None) -> None:
-            self._of_this_run.discard(name)
+            user = self._users.pop(name, None)
+            if user is not None:
+                self._counts[user] -= 1
+                if not self._counts[user]:
+                    del self._counts[user]
             if outcome is not None and not isinstance(outcome, StoreClosed):
                 log.error("transient segment is not forgotten segment=%s error=%s", name, outcome)
 
@@ -144,10 +154,10 @@ class OwnTransients:
         self._coming = 0
         self._is_over = False
 
-    def create(self, parent: str, writer_id: uuid.UUID, *, done: Done) -> None:
+    def create(self, parent: str, writer_id: uuid.UUID, user: str = "", *, done: Done) -> None:
         """Create one, as `Transients.create`, unless there are too many: InvalidArgument."""
         count = len(self._names) + self._coming
-        if count >= TRANSIENTS_MAX:
+        if count >= OWN_MAX:
             text = f"the connection has {count} transient segments, and may have no more"
             done(InvalidArgument(text))
             return
@@ -161,7 +171,7 @@ class OwnTransients:
             done(outcome)
 
         self._coming += 1
-        self._transients.create(parent, writer_id, done=created)
+        self._transients.create(parent, writer_id, user, done=created)
 
     def forget(self, name: str) -> None:
         """Forget one that is merged or deleted, if it is one of them."""

@@ -31,12 +31,14 @@ class Epoch(NamedTuple):
         at_ms: When it began, in milliseconds since the epoch of Unix.
         made: The segments that began with it; of the first one that is known, all that it has.
         ended: The segments that ended when it began.
+        of_commit: A commit began it, and no scaling.
     """
 
     number: int
     at_ms: int
     made: tuple[Segment, ...]
     ended: tuple[int, ...] = ()
+    of_commit: bool = False
 
 
 class Ranges:
@@ -71,6 +73,12 @@ class History:
     def segments(self) -> Mapping[int, Segment]:
         """Every segment that is known, by identity, oldest first."""
         return {each.identity: each for epoch in self.epochs for each in epoch.made}
+
+    @cached_property
+    def of_commits(self) -> frozenset[int]:
+        """The segments that commits have opened, by identity."""
+        began = (epoch.made for epoch in self.epochs if epoch.of_commit)
+        return frozenset(each.identity for made in began for each in made)
 
     @cached_property
     def _ends(self) -> Mapping[int, Epoch]:

@@ -86,6 +86,11 @@ class Stream:
         """The segments of which nothing is left."""
         return self.history.before(self.cut)
 
+    @property
+    def held_by_commits(self) -> int:
+        """Number of segments that hold data and were opened by commits."""
+        return len(self.history.of_commits - self.given_up)
+
     def segment_name(self, identity: int) -> str:
         """Return a segment's name in the store."""
         return segment_name(self.scope, self.name, identity)
@@ -161,6 +166,8 @@ class Transaction:
         began_ms: When it began, or was settled.
         back_to: Epoch whose ranges the stream gets back when the commit is through: a commit to
             segments that have been scaled away opens such segments for its time.
+        user: The user that began it; '' where there are none.
+        parts: The segments that it has beside the stream's; 0 if that is not known.
     """
 
     scope: str
@@ -170,6 +177,8 @@ class Transaction:
     lease_ms: int
     began_ms: int
     back_to: int | None = None
+    user: str = ""
+    parts: int = 0
 
     @property
     def epoch(self) -> int:
@@ -197,5 +206,5 @@ def _value_of(member: State) -> str:
 
 
 def _epoch(fields: list[Any]) -> Epoch:
-    number, at_ms, made, ended = fields
-    return Epoch(number, at_ms, tuple(Segment(*each) for each in made), tuple(ended))
+    number, at_ms, made, ended, *of_commit = fields
+    return Epoch(number, at_ms, tuple(Segment(*each) for each in made), tuple(ended), *of_commit)

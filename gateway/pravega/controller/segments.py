@@ -83,9 +83,9 @@ class Segments:
         """Return the names of all segments and tables of a scope, or of `scope/stream`."""
         return asked(lambda done: self._store.list_segments(f"{place}/", done=done))
 
-    def count(self, place: str) -> Pending[int]:
-        """Return how many segments and tables `scope/stream` has."""
-        return asked(lambda done: self._store.count_segments(f"{place}/", done=done))
+    def count(self, place: str, mark: str = "") -> Pending[int]:
+        """Return how many segments and tables `scope/stream` has, or parts with a mark."""
+        return asked(lambda done: self._store.count_segments(f"{place}/{mark}", done=done))
 
     async def holds_data(self, names: Iterable[str]) -> bool:
         """Return whether one of some segments is there and no table."""

@@ -24,7 +24,7 @@ from gateway.pravega.controller.model import Policy, State, Stream
 from gateway.pravega.controller.names import is_name, is_scope_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.pravega.room import SEGMENTS_MAX, WITH_PARTS_MAX
+from gateway.pravega.room import COMMITTED_MAX, SEGMENTS_MAX
 
 OPEN_MAX: Final = 1_000
 """Segments of a stream that are written at one time."""
@@ -73,7 +73,7 @@ class Streams:
             raise StreamExists(f"the stream exists: {scope}/{name}")
         if not 1 <= policy.segments <= OPEN_MAX:
             raise InvalidRequest(f"{policy.segments} segments: 1 … {OPEN_MAX} are possible")
-        await self.check_room(scope, name, policy.segments)
+        await self._check_room(scope, name, policy.segments)
         first = self._registry.ended.first_number(scope, name)
         epoch = history.evenly(policy.segments, first, self._clock_ms())
         stream = Stream(
@@ -136,7 +136,8 @@ class Streams:
         count = len(known.open) - len(coming.ended) + made
         if count > OPEN_MAX:
             raise InvalidRequest(f"{count} open segments of {scope}/{name}, above {OPEN_MAX}")
-        held = len(known.segments) - len(stream.given_up) + made
+        # Those of commits do not count: to make them it takes no right to scale.
+        held = len(known.segments) - len(stream.given_up) - stream.held_by_commits + made
         if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
             known = self._shortened(stream, made)
         if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
@@ -144,16 +145,17 @@ class Streams:
                 f"{held} segments of {scope}/{name} would hold data, above {SEGMENTS_MAX}: "
                 "truncate it first"
             )
-        await self.check_room(scope, name, made)
+        await self._check_room(scope, name, made)
         await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
         return coming
 
-    async def check_room(self, scope: str, name: str, count: int) -> None:
+    async def _check_room(self, scope: str, name: str, count: int) -> None:
         """Check that a stream may get so many segments more. Raises InvalidRequest."""
         there = await self._segments.count(f"{scope}/{name}")
-        if there + count > WITH_PARTS_MAX:
-            text = f"{scope}/{name} has {there} segments, with those of transactions, and may have"
-            raise InvalidRequest(f"{text} {WITH_PARTS_MAX}: not {count} more")
+        most = SEGMENTS_MAX + COMMITTED_MAX
+        if there + count > most:
+            text = f"{scope}/{name} has {there} segments, and may have"
+            raise InvalidRequest(f"{text} {most}: not {count} more")
 
     def _shortened(self, stream: Stream, count: int) -> History:
         """Return a history that has room for so many segments more, as far as it can be forgotten.
@@ -173,13 +175,14 @@ class Streams:
         return known.since(place) if place else known
 
     async def reshape(self, stream: Stream, shape: Iterable[Segment]) -> Stream:
-        """Scale a stream so that its open segments have the keys of earlier ones; return it."""
+        """Scale a stream for a commit, to the keys of earlier segments; return it."""
         wanted = {(each.low, each.high) for each in shape}
         there = {(each.low, each.high): each.identity for each in stream.history.open}
         closed = [identity for keys, identity in there.items() if keys not in wanted]
         keys = wanted - set(there)
         coming = history.scaled(stream.history, closed, keys, self._clock_ms())
         if coming is not None:
+            coming = coming._replace(of_commit=True)
             known = self._shortened(stream, len(coming.made))
             await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
         return self._registry.stream(stream.scope, stream.name)

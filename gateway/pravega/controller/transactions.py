@@ -6,6 +6,7 @@ first, and those that it had again afterwards, as Pravega does.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -26,6 +27,8 @@ from gateway.pravega.controller.names import transaction_segment_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX, Streams
+from gateway.pravega.room import COMMITTED_MAX, PARTS_MAX, USER_PARTS_MAX
+from store.api import TRANSACTION_MARK
 
 OVER_KEPT: Final = 1_000
 """Transactions of a stream that are over and still known."""
@@ -46,6 +49,8 @@ class Transactions:
         self._segments = segments
         self._clock_ms = clock_ms
         self._ends: dict[tuple[str, str, int], int] = {}
+        self._parts: Counter[tuple[str, str, str]] = Counter()
+        """Parts of transactions that are not over, by scope, stream and user."""
 
     def find(self, scope: str, stream: str, identity: int) -> Transaction:
         """Return a transaction. Raises NoSuchTransaction."""
@@ -55,13 +60,17 @@ class Transactions:
         return found
 
     async def create(
-        self, scope: str, name: str, lease_ms: int
+        self, scope: str, name: str, lease_ms: int, user: str = ""
     ) -> tuple[Transaction, tuple[Segment, ...]]:
-        """Begin a transaction on the segments of now. Raises NoSuchStream, StreamIsSealed."""
+        """Begin a transaction on the segments of now.
+
+        Raises NoSuchStream, StreamIsSealed, InvalidRequest: there would be too many parts.
+        """
         stream = await self._streams.settled(scope, name)
         if stream.state is State.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
-        await self._streams.check_room(scope, name, len(stream.history.open))
+        parts = len(stream.history.open)
+        await self._check_parts(stream, user, parts)
         transaction = Transaction(
             scope=scope,
             stream=name,
@@ -69,12 +78,34 @@ class Transactions:
             state=TransactionState.OPEN,
             lease_ms=lease_ms,
             began_ms=self._clock_ms(),
+            user=user,
+            parts=parts,
         )
         await self._registry.save_transaction(transaction)
+        self._count(transaction, parts)
         self.renew(transaction, lease_ms)
         names = dict.fromkeys(_parts(stream, transaction), stream.history.last.number)
         await self._segments.create(names, stream.policy, transaction.began_ms)
         return transaction, stream.history.open
+
+    async def _check_parts(self, stream: Stream, user: str, count: int) -> None:
+        """Check that a user's transaction may have so many parts. Raises InvalidRequest."""
+        place = f"{stream.scope}/{stream.name}"
+        theirs = self._parts[stream.scope, stream.name, user]
+        if user and theirs + count > USER_PARTS_MAX:
+            text = f"transactions of user {user!r} have {theirs} segments beside those of {place}"
+            raise InvalidRequest(f"{text}, and may have {USER_PARTS_MAX}: not {count} more")
+        there = await self._segments.count(place, TRANSACTION_MARK)
+        if there + count > PARTS_MAX:
+            text = f"transactions have {there} segments beside those of {place}, and may have"
+            raise InvalidRequest(f"{text} {PARTS_MAX}: not {count} more")
+
+    def _count(self, transaction: Transaction, change: int) -> None:
+        """Count parts that a transaction has from now on, or no longer."""
+        key = (transaction.scope, transaction.stream, transaction.user)
+        self._parts[key] += change
+        if not self._parts[key]:
+            del self._parts[key]
 
     def renew(self, transaction: Transaction, lease_ms: int) -> None:
         """Let a lease begin anew."""
@@ -103,7 +134,8 @@ class Transactions:
         shape = {(each.low, each.high) for each in stream.history.at(transaction.epoch)}
         there = {(each.low, each.high) for each in stream.history.open}
         count = len(shape ^ there)
-        if count and len(stream.history.segments) + count > KNOWN_MAX + 2 * OPEN_MAX:
+        is_full = stream.held_by_commits + count > COMMITTED_MAX
+        if count and (is_full or len(stream.history.segments) + count > KNOWN_MAX + 2 * OPEN_MAX):
             place = f"{stream.scope}/{stream.name}"
             text = f"a commit to what was scaled would open {count} more segments of {place}"
             raise InvalidRequest(f"{text}, which has too many: truncate and scale it first")
@@ -126,6 +158,7 @@ class Transactions:
             await self._segments.delete(_parts(stream, transaction))
         over = TransactionState(transaction.state + 1)
         await self._registry.save_transaction(replace(transaction, state=over))
+        self._count(transaction, -transaction.parts)
         self._ends.pop((scope, name, transaction.identity), None)
         await self._forget_oldest(stream)
 
@@ -160,7 +193,10 @@ class Transactions:
     # Leases
 
     def all_began(self) -> list[Transaction]:
-        """Return the transactions that are not over, by streams; let their leases begin anew."""
+        """Return the transactions that are not over, by streams; let their leases begin anew.
+
+        It comes first, and once: their parts are counted.
+        """
         found = [
             each
             for some in self._registry.transactions.values()
@@ -169,6 +205,7 @@ class Transactions:
         ]
         for each in found:
             self.renew(each, each.lease_ms)
+            self._count(each, each.parts)
         return found
 
     def expired(self) -> list[Transaction]:

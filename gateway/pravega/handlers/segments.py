@@ -43,7 +43,7 @@ def create_transient_segment(desk: Desk, request: m.CreateTransientSegment) -> N
         return m.SegmentCreated(request.request_id, name)
 
     done = desk.answering(request.request_id, request.parent, reply)
-    desk.transients.create(request.parent, request.writer_id, done=done)
+    desk.transients.create(request.parent, request.writer_id, desk.user, done=done)
 
 
 def update_segment_policy(desk: Desk, request: m.UpdateSegmentPolicy) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from gateway.pravega.room import SEGMENTS_MAX
-from gateway.pravega.transients import TRANSIENTS_MAX
+from gateway.pravega.transients import OWN_MAX
 from store.api import ATTRIBUTES_MAX
 from store.wire import error_messages as e
 from store.wire import messages as m
@@ -111,7 +111,7 @@ def attributes(number: int) -> Message:
     [
         (segments_with_long_names, 0),
         (segments, SEGMENTS_MAX),
-        (transient_segments, TRANSIENTS_MAX),
+        (transient_segments, OWN_MAX),
         (attributes, ATTRIBUTES_MAX),
     ],
 )

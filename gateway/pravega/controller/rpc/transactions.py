@@ -24,7 +24,7 @@ async def create_transaction(desk: Desk, request: pb.CreateTxnRequest) -> pb.Cre
         raise InvalidRequest(f"a lease of {request.lease} ms: 1 … {LEASE_MS_MAX} are possible")
     async with desk.controller.hold(of.scope):
         transaction, segments = await desk.controller.transactions.create(
-            of.scope, of.stream, request.lease
+            of.scope, of.stream, request.lease, desk.caller.name
         )
     return pb.CreateTxnResponse(
         txnId=_txn_id(transaction.identity),

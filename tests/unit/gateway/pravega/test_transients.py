@@ -1,8 +1,11 @@
 """Segments that go with their connection."""
 
-from gateway.pravega.transients import TABLE, TRANSIENTS_MAX, Transients
+import pytest
+
+from gateway.pravega import transients as module
+from gateway.pravega.transients import OWN_MAX, TABLE, Transients
 from store.api import Done, TablePage
-from store.errors import StoreError
+from store.errors import InvalidArgument, StoreError
 from store.wire import error_messages as e
 from store.wire import messages as m
 from tests.pravega_client import WRITER, WireClient
@@ -85,10 +88,10 @@ def test_a_connection_has_no_more_than_may_be_and_they_go_with_it(
     client.create("s")
     with server.client() as other:
         request = m.CreateTransientSegment(1, WRITER, "s", "")
-        other.send(*[request] * (TRANSIENTS_MAX + 1))
-        answers = [other.receive() for _ in range(TRANSIENTS_MAX + 1)]
+        other.send(*[request] * (OWN_MAX + 1))
+        answers = [other.receive() for _ in range(OWN_MAX + 1)]
         names = [each.segment for each in answers if isinstance(each, m.SegmentCreated)]
-        assert len(names) == TRANSIENTS_MAX
+        assert len(names) == OWN_MAX
         assert any(isinstance(each, e.ErrorMessage) for each in answers)
         other.ask(request, e.ErrorMessage)
         other.ask(m.DeleteSegment(1, names[0], ""), m.SegmentDeleted)
@@ -96,7 +99,39 @@ def test_a_connection_has_no_more_than_may_be_and_they_go_with_it(
         transient_of(other)
         transient_of(other)
         other.ask(request, e.ErrorMessage)
-        wait_until(lambda: noted(server) == TRANSIENTS_MAX)
+        wait_until(lambda: noted(server) == OWN_MAX)
     wait_until(lambda: noted(server) == 0)
     for name in names:
         client.ask(m.GetStreamSegmentInfo(1, name, ""), e.NoSuchSegment)
+
+
+def made(server: WireServer, transients: Transients, user: str) -> str:
+    """Return the name of a transient segment of a user, or why there is none."""
+
+    def create(done: Done[str]) -> None:
+        transients.create("s", WRITER, user, done=done)
+
+    outcome = server.ask(create)
+    if isinstance(outcome, str):
+        return outcome
+    assert isinstance(outcome, InvalidArgument)
+    return f"refused: {outcome}"
+
+
+def test_a_user_has_so_many_on_all_its_connections_and_all_users_so_many(
+    server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "USER_TRANSIENTS_MAX", 3)
+    monkeypatch.setattr(module, "TRANSIENTS_MAX", 6)
+    transients = Transients(server.store)
+    names = [made(server, transients, "one") for _ in range(3)]
+    assert "refused: user 'one' has 3" in made(server, transients, "one")
+    more = [made(server, transients, "two"), *(made(server, transients, "") for _ in range(2))]
+    for user in ("two", "three", ""):
+        assert "refused: there are 6" in made(server, transients, user)
+    assert noted(server) == 6
+
+    server.on_loop(lambda: transients.delete([names[0], more[0]]))
+    wait_until(lambda: noted(server) == 4)
+    made_again = [made(server, transients, user) for user in ("one", "three", "one")]
+    assert [name.startswith("refused: user") for name in made_again] == [False, False, True]

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from gateway.awaiting import awaited
+from gateway.pravega.controller import streams, transactions
 from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import InvalidRequest
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX
-from gateway.pravega.room import SEGMENTS_MAX, WITH_PARTS_MAX
+from gateway.pravega.room import SEGMENTS_MAX, USER_PARTS_MAX
 from tests.controller_rig import World
 
 
@@ -108,14 +109,72 @@ async def test_an_epoch_that_a_transaction_writes_beside_is_not_forgotten(world:
     assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
 
 
-async def test_transactions_have_no_more_segments_than_may_be(world: World) -> None:
+async def test_transactions_have_no_more_parts_than_may_be_and_take_no_room_of_others(
+    world: World,
+) -> None:
     await make(world, OPEN_MAX)
-    transactions = world.controller.transactions
+    of_all = world.controller.transactions
+    some = []
+    for user in ("one", "two"):
+        for _ in range(USER_PARTS_MAX // OPEN_MAX):
+            made = of_all.create("scope", "stream", 1_000_000, user)
+            some.append((await awaited(made))[0].identity)
+        if user == "one":
+            with pytest.raises(InvalidRequest, match="user 'one' have 5000 segments beside"):
+                await awaited(of_all.create("scope", "stream", 1_000_000, user))
+    with pytest.raises(InvalidRequest, match="transactions have 10000 segments beside"):
+        await awaited(of_all.create("scope", "stream", 1_000_000))
+    assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
+
+    assert await awaited(of_all.abort("scope", "stream", some[3]))
+    await awaited(of_all.create("scope", "stream", 1_000_000, "one"))
+
+
+async def test_what_a_user_has_of_the_parts_of_transactions_is_known_after_a_restart(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "USER_PARTS_MAX", 5)
+    await make(world, 2)
+    create = world.controller.transactions.create
+    for _ in range(2):
+        await awaited(create("scope", "stream", 1_000_000, "one"))
+    last, _ = await awaited(create("scope", "stream", 1_000_000, "two"))
+    await world.close()
+    await awaited((await world.open()).open())
+    again = world.controller.transactions
+
+    with pytest.raises(InvalidRequest, match="user 'one' have 4 segments"):
+        await awaited(again.create("scope", "stream", 1_000_000, "one"))
+    assert await awaited(again.commit("scope", "stream", last.identity))
+    for _ in range(2):
+        await awaited(again.create("scope", "stream", 1_000_000, "two"))
+    with pytest.raises(InvalidRequest, match="user 'two' have 4 segments"):
+        await awaited(again.create("scope", "stream", 1_000_000, "two"))
+
+
+async def test_segments_that_commits_open_have_room_apart_and_scaling_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "SEGMENTS_MAX", 5)
+    monkeypatch.setattr(transactions, "COMMITTED_MAX", 7)
+    await make(world, 1)
+    controller = world.controller
     some = [
-        (await awaited(transactions.create("scope", "stream", 1_000_000)))[0].identity
-        for _ in range(WITH_PARTS_MAX // OPEN_MAX - 1)
+        (await awaited(controller.transactions.create("scope", "stream", 1_000_000)))[0].identity
+        for _ in range(3)
     ]
-    with pytest.raises(InvalidRequest, match="has 10000 segments"):
-        await awaited(transactions.create("scope", "stream", 1_000_000))
-    assert await awaited(transactions.abort("scope", "stream", some[3]))
-    await awaited(transactions.create("scope", "stream", 1_000_000))
+    await scale(world, 2)
+    for identity in some[:2]:
+        assert await awaited(controller.transactions.commit("scope", "stream", identity))
+    with pytest.raises(InvalidRequest, match="would open 3 more segments"):
+        await awaited(controller.transactions.commit("scope", "stream", some[2]))
+    assert len(stream_of(world).history.segments) == 3 + 2 * 3
+    assert len(await scale(world, 2)) == 2
+    with pytest.raises(InvalidRequest, match="6 segments of scope/stream would hold data, above 5"):
+        await scale(world, 1)
+    await world.close()
+    await awaited((await world.open()).open())
+    assert stream_of(world).held_by_commits == 6
+
+    await truncate(world)
+    assert await awaited(world.controller.transactions.commit("scope", "stream", some[2]))
