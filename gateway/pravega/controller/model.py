@@ -167,7 +167,8 @@ class Transaction:
         back_to: Epoch whose ranges the stream gets back when the commit is through: a commit to
             segments that have been scaled away opens such segments for its time.
         user: The user that began it; '' where there are none.
-        parts: The segments that it has beside the stream's; 0 if that is not known.
+        shape: The segments of its epoch, until it is over, so that the stream may forget them;
+            empty in rows of before, whose stream knows them.
     """
 
     scope: str
@@ -178,7 +179,7 @@ class Transaction:
     began_ms: int
     back_to: int | None = None
     user: str = ""
-    parts: int = 0
+    shape: tuple[Segment, ...] = ()
 
     @property
     def epoch(self) -> int:
@@ -194,6 +195,7 @@ class Transaction:
         """Read what `to_bytes` gave."""
         fields = json.loads(data)
         fields["state"] = TransactionState(fields["state"])
+        fields["shape"] = tuple(Segment(*each) for each in fields.get("shape", ()))
         return cls(**fields)
 
 

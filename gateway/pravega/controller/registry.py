@@ -67,10 +67,11 @@ class Registry:
         return list(self.transactions.get((stream.scope, stream.name), {}).values())
 
     def epochs_in_use(self, stream: Stream) -> Iterator[int]:
-        """Yield the epochs that transactions which are not over need."""
+        """Yield the epochs that transactions which are not over do not know themselves."""
         for each in self.transactions_of(stream):
             if not each.state.is_over:
-                yield each.epoch
+                if not each.shape:
+                    yield each.epoch
                 if each.back_to is not None:
                     yield each.back_to
 

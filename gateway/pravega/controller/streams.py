@@ -161,7 +161,7 @@ class Streams:
         """Return a history that has room for so many segments more, as far as it can be forgotten.
 
         Epochs are forgotten from the oldest on, while nothing is left of what ended with them, and
-        no transaction is open that began in them.
+        no transaction needs them.
         """
         known = stream.history
         over = len(known.segments) + count - KNOWN_MAX

@@ -69,8 +69,7 @@ class Transactions:
         stream = await self._streams.settled(scope, name)
         if stream.state is State.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
-        parts = len(stream.history.open)
-        await self._check_parts(stream, user, parts)
+        await self._check_parts(stream, user, len(stream.history.open))
         transaction = Transaction(
             scope=scope,
             stream=name,
@@ -79,14 +78,21 @@ class Transactions:
             lease_ms=lease_ms,
             began_ms=self._clock_ms(),
             user=user,
-            parts=parts,
+            shape=stream.history.open,
         )
         await self._registry.save_transaction(transaction)
-        self._count(transaction, parts)
+        self._count(transaction, 1)
         self.renew(transaction, lease_ms)
         names = dict.fromkeys(_parts(stream, transaction), stream.history.last.number)
         await self._segments.create(names, stream.policy, transaction.began_ms)
         return transaction, stream.history.open
+
+    def shape(self, stream: Stream, epoch: int) -> tuple[Segment, ...]:
+        """Return the segments of an epoch, if the stream or one of its transactions knows them."""
+        if found := stream.history.at(epoch):
+            return found
+        theirs = self._registry.transactions_of(stream)
+        return next((each.shape for each in theirs if each.epoch == epoch and each.shape), ())
 
     async def _check_parts(self, stream: Stream, user: str, count: int) -> None:
         """Check that a user's transaction may have so many parts. Raises InvalidRequest."""
@@ -100,10 +106,10 @@ class Transactions:
             text = f"transactions have {there} segments beside those of {place}, and may have"
             raise InvalidRequest(f"{text} {PARTS_MAX}: not {count} more")
 
-    def _count(self, transaction: Transaction, change: int) -> None:
-        """Count parts that a transaction has from now on, or no longer."""
+    def _count(self, transaction: Transaction, sign: int) -> None:
+        """Count the parts of a transaction that begins, or with -1 of one that is over."""
         key = (transaction.scope, transaction.stream, transaction.user)
-        self._parts[key] += change
+        self._parts[key] += sign * len(transaction.shape)
         if not self._parts[key]:
             del self._parts[key]
 
@@ -131,7 +137,7 @@ class Transactions:
 
     def _check_room(self, stream: Stream, transaction: Transaction) -> None:
         """Check that a stream can get the segments that a commit opens. Raises InvalidRequest."""
-        shape = {(each.low, each.high) for each in stream.history.at(transaction.epoch)}
+        shape = {(each.low, each.high) for each in _shape(stream, transaction)}
         there = {(each.low, each.high) for each in stream.history.open}
         count = len(shape ^ there)
         is_full = stream.held_by_commits + count > COMMITTED_MAX
@@ -157,14 +163,14 @@ class Transactions:
         else:
             await self._segments.delete(_parts(stream, transaction))
         over = TransactionState(transaction.state + 1)
-        await self._registry.save_transaction(replace(transaction, state=over))
-        self._count(transaction, -transaction.parts)
+        await self._registry.save_transaction(replace(transaction, state=over, shape=()))
+        self._count(transaction, -1)
         self._ends.pop((scope, name, transaction.identity), None)
         await self._forget_oldest(stream)
 
     async def _merge(self, stream: Stream, transaction: Transaction) -> Transaction:
         parts = await self._segments.existing(_parts(stream, transaction))
-        shape = stream.history.at(transaction.epoch)
+        shape = _shape(stream, transaction)
         if parts:
             keys = {(each.low, each.high) for each in stream.history.open}
             is_scaled = any((each.low, each.high) not in keys for each in shape)
@@ -205,7 +211,7 @@ class Transactions:
         ]
         for each in found:
             self.renew(each, each.lease_ms)
-            self._count(each, each.parts)
+            self._count(each, 1)
         return found
 
     def expired(self) -> list[Transaction]:
@@ -231,9 +237,13 @@ def _identity_in(epoch: Epoch) -> int:
     return epoch.number << 96 | secrets.randbits(32) << 64 | secrets.randbits(63)
 
 
+def _shape(stream: Stream, transaction: Transaction) -> tuple[Segment, ...]:
+    """Return the segments beside which a transaction writes."""
+    return transaction.shape or stream.history.at(transaction.epoch)
+
+
 def _parts(stream: Stream, transaction: Transaction) -> list[str]:
-    segments = stream.history.at(transaction.epoch)
-    return [_part(stream, each.identity, transaction) for each in segments]
+    return [_part(stream, each.identity, transaction) for each in _shape(stream, transaction)]
 
 
 def _part(stream: Stream, identity: int, transaction: Transaction) -> str:

@@ -26,7 +26,7 @@ async def get_epoch_segments(desk: Desk, request: pb.GetEpochSegmentsRequest) ->
     """Return the segments that were written in an epoch."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
-    found = stream.history.at(request.epoch)
+    found = desk.controller.transactions.shape(stream, request.epoch)
     if not found:
         raise InvalidRequest(f"{of.scope}/{of.stream} has no epoch {request.epoch}")
     return pb.SegmentRanges(segmentRanges=ranges(of, found), delegationToken=_token(desk, of))
