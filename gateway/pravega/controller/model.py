@@ -167,8 +167,7 @@ class Transaction:
         back_to: Epoch whose ranges the stream gets back when the commit is through: a commit to
             segments that have been scaled away opens such segments for its time.
         user: The user that began it; '' where there are none.
-        shape: The segments of its epoch, until it is over, so that the stream may forget them;
-            empty in rows of before, whose stream knows them.
+        shape: The segments of its epoch, until it is over, so that the stream may forget them.
     """
 
     scope: str
@@ -195,7 +194,7 @@ class Transaction:
         """Read what `to_bytes` gave."""
         fields = json.loads(data)
         fields["state"] = TransactionState(fields["state"])
-        fields["shape"] = tuple(Segment(*each) for each in fields.get("shape", ()))
+        fields["shape"] = tuple(Segment(*each) for each in fields["shape"])
         return cls(**fields)
 
 
@@ -208,5 +207,5 @@ def _value_of(member: State) -> str:
 
 
 def _epoch(fields: list[Any]) -> Epoch:
-    number, at_ms, made, ended, *of_commit = fields
-    return Epoch(number, at_ms, tuple(Segment(*each) for each in made), tuple(ended), *of_commit)
+    number, at_ms, made, ended, of_commit = fields
+    return Epoch(number, at_ms, tuple(Segment(*each) for each in made), tuple(ended), of_commit)

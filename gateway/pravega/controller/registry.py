@@ -67,13 +67,10 @@ class Registry:
         return list(self.transactions.get((stream.scope, stream.name), {}).values())
 
     def epochs_in_use(self, stream: Stream) -> Iterator[int]:
-        """Yield the epochs that transactions which are not over do not know themselves."""
+        """Yield the epochs whose ranges the stream gets back after a commit."""
         for each in self.transactions_of(stream):
-            if not each.state.is_over:
-                if not each.shape:
-                    yield each.epoch
-                if each.back_to is not None:
-                    yield each.back_to
+            if each.back_to is not None and not each.state.is_over:
+                yield each.back_to
 
     # Changed
 

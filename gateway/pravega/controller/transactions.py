@@ -137,7 +137,7 @@ class Transactions:
 
     def _check_room(self, stream: Stream, transaction: Transaction) -> None:
         """Check that a stream can get the segments that a commit opens. Raises InvalidRequest."""
-        shape = {(each.low, each.high) for each in _shape(stream, transaction)}
+        shape = {(each.low, each.high) for each in transaction.shape}
         there = {(each.low, each.high) for each in stream.history.open}
         count = len(shape ^ there)
         is_full = stream.held_by_commits + count > COMMITTED_MAX
@@ -170,7 +170,7 @@ class Transactions:
 
     async def _merge(self, stream: Stream, transaction: Transaction) -> Transaction:
         parts = await self._segments.existing(_parts(stream, transaction))
-        shape = _shape(stream, transaction)
+        shape = transaction.shape
         if parts:
             keys = {(each.low, each.high) for each in stream.history.open}
             is_scaled = any((each.low, each.high) not in keys for each in shape)
@@ -237,13 +237,8 @@ def _identity_in(epoch: Epoch) -> int:
     return epoch.number << 96 | secrets.randbits(32) << 64 | secrets.randbits(63)
 
 
-def _shape(stream: Stream, transaction: Transaction) -> tuple[Segment, ...]:
-    """Return the segments beside which a transaction writes."""
-    return transaction.shape or stream.history.at(transaction.epoch)
-
-
 def _parts(stream: Stream, transaction: Transaction) -> list[str]:
-    return [_part(stream, each.identity, transaction) for each in _shape(stream, transaction)]
+    return [_part(stream, each.identity, transaction) for each in transaction.shape]
 
 
 def _part(stream: Stream, identity: int, transaction: Transaction) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from gateway.awaiting import awaited
 from gateway.pravega.controller import streams, transactions
 from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import InvalidRequest
-from gateway.pravega.controller.model import Policy, Stream, Transaction
+from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX
 from gateway.pravega.room import SEGMENTS_MAX, USER_PARTS_MAX
 from tests.controller_rig import World
@@ -94,31 +93,19 @@ async def test_segments_that_were_given_up_are_forgotten_where_there_are_too_man
     assert stream_of(world).history == history
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-async def test_an_epoch_that_a_transaction_writes_beside_is_forgotten_if_the_transaction_knows_it(
-    world: World, *, is_known: bool
+async def test_a_stream_forgets_an_epoch_though_a_transaction_writes_beside_it(
+    world: World,
 ) -> None:
     await make(world, 2)
-    of_all, registry = world.controller.transactions, world.controller.registry
+    of_all = world.controller.transactions
     transaction, before = await awaited(of_all.create("scope", "stream", 1_000_000))
-    if not is_known:  # a row of before
-        row = json.loads(transaction.to_bytes())
-        del row["shape"], row["user"]
-        old = Transaction.from_bytes(json.dumps(row).encode())
-        await awaited(registry.save_transaction(old))
-    for _ in range(KNOWN_MAX // OPEN_MAX - 1):
+    for _ in range(KNOWN_MAX // OPEN_MAX):
         await scale(world, OPEN_MAX)
         await truncate(world)
-    if is_known:
-        await scale(world, OPEN_MAX)
-        assert stream_of(world).history.at(transaction.epoch) == ()
-        await world.close()
-        await awaited((await world.open()).open())
-        of_all = world.controller.transactions
-    else:
-        with pytest.raises(InvalidRequest, match="truncate it first"):
-            await scale(world, OPEN_MAX)
-        assert stream_of(world).history.at(transaction.epoch) == before
+    assert stream_of(world).history.at(transaction.epoch) == ()
+    await world.close()
+    await awaited((await world.open()).open())
+    of_all = world.controller.transactions
 
     assert of_all.shape(stream_of(world), transaction.epoch) == before
     assert await awaited(of_all.commit("scope", "stream", transaction.identity))
@@ -195,12 +182,3 @@ async def test_segments_that_commits_open_have_room_apart_and_scaling_goes_on(
 
     await truncate(world)
     assert await awaited(world.controller.transactions.commit("scope", "stream", some[2]))
-
-
-async def test_a_row_of_before_has_epochs_of_scalings_alone(world: World) -> None:
-    await make(world, 2)
-    await scale(world, 1)
-    row = json.loads(stream_of(world).to_bytes())
-    for epoch in row["history"]:
-        assert epoch.pop() is False
-    assert Stream.from_bytes(json.dumps(row).encode()) == stream_of(world)
