@@ -148,7 +148,8 @@ class Subscription(Source):
         self._holding.end()
         if not self.wants_more():
             return None
-        if self._reader is None:
+        reader = self._reader
+        if reader is None:
             self._open()
             return None
         if self._is_dry:
@@ -158,7 +159,8 @@ class Subscription(Source):
             return None
         frames = self._frames(self._slice)
         turns.end(self._slice)
-        (self._rest if self._window.is_full else self._hold)()
+        holds = not self._window.is_full or reader.has_sub_batch_to_itself
+        (self._hold if holds else self._rest)()
         return Piece(b"".join(frames)) if frames else None
 
     def _frames(self, time_slice: Slice) -> list[bytes]:

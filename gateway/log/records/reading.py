@@ -134,6 +134,12 @@ class RecordReader:
         has_turn = opening is not None and opening.has_turn
         return bool(self._chunk) or self._opened_bytes > 0 or has_turn
 
+    @property
+    def has_sub_batch_to_itself(self) -> bool:
+        """True while a large sub-batch is open and no other waits: to open it again takes long."""
+        opening = self._opening
+        return opening is not None and opening.outcome is not None and not opening.is_awaited
+
     def close(self) -> None:
         """Give nothing more; `wake` is not called any more."""
         self._chunk, self._bad = b"", None

@@ -13,7 +13,7 @@ import pytest
 
 from tests.chunks import GZIP, LZ4, SNAPPY, ZSTD, Entry, SubBatch
 from tests.client import Client
-from tests.integration.costs import amount
+from tests.integration.costs import Costs, amount
 from tests.integration.mewbase.conftest import StartMewbase, installed, port_of
 from tests.integration.server import HutchServer
 from tests.integration.turns import Turns
@@ -217,6 +217,23 @@ def test_sub_batches_of_every_codec_do_not_hold_up_others(server: HutchServer) -
         client.subscribe("channel2", startPos=0)
         count = MANY_RECORDS + 3 * 64 + 20
         assert take(client, count) == [*range(count)]
+
+
+def test_to_acknowledge_large_events_one_by_one_opens_no_sub_batch_again(
+    server: HutchServer,
+) -> None:
+    publish(server, "channel2", [packed(GZIP, 64)])
+
+    def cost(first: int) -> float:
+        client = connected(stack, server)
+        with Costs(server, is_judged=False) as costs:
+            client.subscribe("channel2", startPos=first)
+            assert take(client, 64 - first) == [*range(first, 64)]
+        return costs.seen.all_s
+
+    with ExitStack() as stack:
+        last_s, all_s = (min(cost(first), cost(first)) for first in (63, 0))
+    assert all_s < 5 * last_s
 
 
 def test_clients_that_take_nothing_keep_no_sub_batch_open(server: HutchServer) -> None:

@@ -236,6 +236,21 @@ def test_a_reader_that_is_slow_when_it_gets_its_turn_makes_way(rig: LogRig) -> N
     assert thread.is_empty
 
 
+def test_an_open_one_is_its_reader_s_own_until_another_waits(rig: LogRig) -> None:
+    log, thread = rig.create(), Thread()
+    commit(rig, log, 10, SubBatch.of(LARGE_RECORDS, ZSTD), b"z")
+    opener = thread.opener
+    first, second = (Reading(rig, log, opener=opener).reader for _ in range(2))
+    seen = []
+
+    for act in (first.next, thread.go_on, second.next, second.close, first.close):
+        act()
+        seen.append(first.has_sub_batch_to_itself)
+
+    assert seen == [False, True, False, True, False]
+    assert thread.is_empty
+
+
 def test_a_chunk_that_is_removed_while_a_reader_waits_is_passed_over(rig: LogRig) -> None:
     rig.span_bytes = 100
     log, thread = rig.create(), Thread()
