@@ -17,13 +17,13 @@ _BINARY: Final = 0x05
 
 def document(*elements: bytes) -> bytes:
     """Return a document of these elements."""
-    content = b"".join(elements)
-    return _SIZE.pack(5 + len(content)) + content + b"\x00"
+    # One copy in all: a document may have a megabyte.
+    return b"".join((_SIZE.pack(5 + sum(map(len, elements))), *elements, b"\x00"))
 
 
 def element(code: int, name: bytes, value: bytes) -> bytes:
     """Return an element of a type."""
-    return bytes((code,)) + name + b"\x00" + value
+    return b"".join((bytes((code,)), name, b"\x00", value))
 
 
 def _named(code: int, name: str, value: bytes) -> bytes:
@@ -63,7 +63,7 @@ _NULL_RESULT: Final = _named(0x0A, "result", b"")
 
 def wrapped(data: bytes) -> bytes:
     """Return the event {data: binary} for bytes that are no document."""
-    return document(_named(_BINARY, "data", _SIZE.pack(len(data)) + b"\x00" + data))
+    return document(_named(_BINARY, "data", _SIZE.pack(len(data)) + b"\x00"), data)
 
 
 def framed(frame_type: str, *elements: bytes) -> bytes:
@@ -213,4 +213,4 @@ def received(subscription: int, timestamp_ms: int, position: int, event: bytes) 
         position,
         name_4,
     )
-    return head + event + b"\0\0"
+    return b"".join((head, event, b"\0\0"))
