@@ -291,7 +291,7 @@ def _started(
     environment = server_environment(variables)
     # Python itself reads its variables once, when it starts; a path can still be added later.
     is_for_python = any(
-        name != "PYTHONPATH" and not name.startswith("HUTCH_") for name in variables
+        name != "PYTHONPATH" and not name.upper().startswith("HUTCH_") for name in variables
     )
     if CAN_FORK and not (is_for_python or is_typed):
         return _preloaded().start(command[3:], environment, stdout, stderr, turns)

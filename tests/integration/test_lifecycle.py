@@ -1,4 +1,7 @@
-"""How a server starts, refuses to start, and stops."""
+"""How a server starts, refuses to start, and stops.
+
+Tests of the process itself start it as users do; all others take forks of one that has loaded it.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,10 @@ from tests.integration.server import (
 )
 from tests.waiting import HANG_S, wait_until
 
-
-@pytest.fixture
-def is_typed() -> bool:
-    return True
+as_typed = pytest.mark.parametrize("is_typed", [True], ids=["typed"])
 
 
+@as_typed
 def test_the_ready_line_is_printed_once_and_names_where_clients_connect(
     server: HutchServer,
 ) -> None:
@@ -68,6 +69,7 @@ def test_settings_come_from_file_and_environment_too(
         assert client.tuned.heartbeat_s == 17
 
 
+@as_typed
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_server_stops_at_once_with_exit_code_0(
     server: HutchServer, number: signal.Signals
@@ -155,6 +157,7 @@ def test_a_server_that_is_still_opening_stops_at_once_with_exit_code_0(
         assert "Traceback" not in process.stderr.read()
 
 
+@as_typed
 def test_a_second_signal_changes_nothing(server: HutchServer) -> None:
     while server.is_running:
         server.process.send_signal(signal.SIGTERM)
