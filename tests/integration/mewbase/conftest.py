@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import StartServer
+from tests.integration.conftest import StartServer, assert_no_traceback
 from tests.integration.server import HutchServer
 from tests.mewbase_client import MewbaseClient
 
@@ -43,19 +43,22 @@ def installed(folder: Path, text: str, *functions: str) -> str:
     return str(folder)
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    definitions = folder / "definitions.json"
+    definitions.write_text(json.dumps(_DEFINITIONS))
+    return {
+        "HUTCH_DEFINITIONS__FILE": str(definitions),
+        "HUTCH_USERS__ANONYMOUS": "mew",
+        "HUTCH_MEWBASE__CHANNELS": "channel1, channel2",
+    }
+
+
 @pytest.fixture
 def start_mewbase(start_server: StartServer, tmp_path: Path) -> StartMewbase:
     """Start a server in which clients that send nothing are mew."""
 
     def start(*arguments: str, **settings: str) -> HutchServer:
-        definitions = tmp_path / "definitions.json"
-        definitions.write_text(json.dumps(_DEFINITIONS))
-        environment = {
-            "HUTCH_DEFINITIONS__FILE": str(definitions),
-            "HUTCH_USERS__ANONYMOUS": "mew",
-            "HUTCH_MEWBASE__CHANNELS": "channel1, channel2",
-            **settings,
-        }
+        environment = _environment(tmp_path) | settings
         server = start_server("--mewbase-port", "0", *arguments, environment=environment)
         server.arguments = ("--mewbase-port", str(port_of(server)), *arguments)
         return server
@@ -66,6 +69,17 @@ def start_mewbase(start_server: StartServer, tmp_path: Path) -> StartMewbase:
 @pytest.fixture
 def server(start_mewbase: StartMewbase) -> HutchServer:
     return start_mewbase("--durability", "os")
+
+
+@pytest.fixture(scope="module")
+def shared_mewbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
+    """The same server for all tests of a module, which find what others have published."""
+    folder = tmp_path_factory.mktemp("mewbase")
+    arguments = ("--mewbase-port", "0", "--durability", "os")
+    with HutchServer(folder / "data", *arguments, environment=_environment(folder)) as server:
+        yield server
+        server.terminate()
+        assert_no_traceback(server)
 
 
 @pytest.fixture

@@ -30,6 +30,11 @@ PathFinder.find_spec = lambda name, *more: None if name == {missing!r} else find
 BOOLEAN, INT32, INT64, STRING = b"\x08", b"\x10", b"\x12", b"\x02"
 
 
+@pytest.fixture
+def server(shared_mewbase: HutchServer) -> HutchServer:
+    return shared_mewbase
+
+
 def publish(request: int, channel: str = "channel1", kind: str = "PUB") -> bytes:
     return frame(kind, {"channel": channel, "event": {"n": request}, "rID": request})
 
@@ -128,6 +133,7 @@ def test_a_refused_login_is_answered_in_its_own_form(port: int, fields: dict[str
 def test_case_5_nothing_is_done_before_a_login(
     port: int, client: MewbaseClient, kind: str, fields: dict[str, object], answer_kind: str
 ) -> None:
+    client.subscribe("channel1")
     with MewbaseClient(port) as stranger:
         stranger.send(kind, **fields)
         answer = stranger.must(answer_kind)
@@ -135,7 +141,6 @@ def test_case_5_nothing_is_done_before_a_login(
         assert answer == {"ok": False, "errCode": 2, "errMsg": "Not authenticated!"}
         assert stranger.is_ended()
 
-    client.subscribe("channel1", startPos=0)
     assert client.is_silent()
 
 
@@ -341,8 +346,7 @@ def test_a_virtual_host_that_does_not_exist_is_named_at_the_start(tmp_path: Path
     assert said in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("missing", ["bson", "pymongo"])
-@pytest.mark.parametrize("name", ["port", "tls_port"])
+@pytest.mark.parametrize(("missing", "name"), [("bson", "port"), ("pymongo", "tls_port")])
 def test_a_port_without_its_library_is_refused_in_one_line(
     tmp_path: Path, missing: str, name: str
 ) -> None:
