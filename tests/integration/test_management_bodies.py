@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,6 +29,7 @@ PERMISSION: Final = {"configure": "", "write": "", "read": ""}
 PARTITIONS: Final = 1_000
 DEFINED: Final = 10_000
 """Entries of a section. A body of 10 MiB has room for more, which take minutes to store."""
+NEW: Final = "(new)"
 _numbers = count()
 
 
@@ -65,7 +67,7 @@ class Case(NamedTuple):
     Attributes:
         path: As it is asked for; `{}` stands for a new name.
         most: Items of the largest body.
-        body: Makes one with a number of items.
+        body: Makes one with a number of items; `NEW` stands for a new name.
         status: Of the answer.
     """
 
@@ -136,7 +138,7 @@ CASES: Final = {
     "POST /api/bindings/{virtual_host}/e/{exchange}/q/{stream}": Case(
         "bindings/%2F/e/exchange/q/stream",
         SMALL,
-        lambda n: {"routing_key": new("key"), "arguments": pairs(n)},
+        lambda n: {"routing_key": NEW, "arguments": pairs(n)},
         201,
     ),
     "POST /api/queues/{virtual_host}/{stream}/get": Case(
@@ -163,9 +165,10 @@ def test_a_body_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
     target: HutchServer, name: str
 ) -> None:
     case, api = CASES[name], Api(*target.management)
+    written = cache(lambda items: json.dumps(case.body(items)))
 
     def cost(items: int) -> Costs:
-        body = json.dumps(case.body(items)).encode()
+        body = written(items).replace(NEW, new("key")).encode()
         path = case.path.format(new("x"))
         with Costs(target, is_judged=False) as costs:
             answer = api.ask(name.split(maxsplit=1)[0], path, body)
@@ -250,8 +253,12 @@ def test_definitions_twice_as_long_cost_twice_as_much_and_no_turn_is_long(
 def check_section(target: HutchServer, api: Api, section: str) -> None:
     entry = SECTION[section]
 
+    @cache
+    def written(items: int) -> bytes:
+        return json.dumps({section: [entry(name) for name in texts(items)]}).encode()
+
     def cost(items: int) -> Costs:
-        body = json.dumps({section: [entry(f"{each:x}") for each in range(items)]}).encode()
+        body = written(items)
         with Costs(target, is_judged=False) as costs:
             answer = api.ask("POST", "definitions", body)
         assert answer.status in {204, 400}, answer
