@@ -96,6 +96,7 @@ NIGHT: Final = (
         (
             *PYTEST,
             "tests/integration/test_stream_lists.py",
+            "tests/integration/test_definitions.py",
             "tests/integration/test_management_bodies.py",
             "tests/integration/mewbase/test_lists.py",
             "tests/integration/mewbase/test_given_back.py",
