@@ -57,7 +57,7 @@ def test_channels_binders_and_data_outlive_it_and_the_port_is_free_at_once(tmp_p
         *("--port", str(port), "--data", str(tmp_path / "data"), "--channel", "channel1,channel2"),
         *("--channels", "empty", "--binder", "spare", "--projection", "channel1:binder1:id"),
     )
-    for number in range(3):
+    for number in range(2):
         with served(*arguments), MewbaseClient(port) as client:
             client.connect()
             client.publish("channel1", {"id": "a", "n": number})
@@ -104,15 +104,18 @@ def test_paths_are_those_of_the_caller(tmp_path: Path) -> None:
     assert (tmp_path / "data").is_dir()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"authInfo": {"username": "x", "password": "y"}}, {"authInfo": {}}, {"username": "x"}],
-)
-def test_without_a_rule_anyone_may_come_in(fields: dict[str, object]) -> None:
+def test_without_a_rule_anyone_may_come_in() -> None:
     port = free_port()
-    with served("--port", str(port), "--channel", "channel1"), MewbaseClient(port) as client:
-        assert client.ask("CONNECT", version="1.0", **fields)["ok"] is True
-        client.publish("channel1", {})
+    logins: list[dict[str, object]] = [
+        {"authInfo": {"username": "x", "password": "y"}},
+        {"authInfo": {}},
+        {"username": "x"},
+    ]
+    with served("--port", str(port), "--channel", "channel1"):
+        for fields in logins:
+            with MewbaseClient(port) as client:
+                assert client.ask("CONNECT", version="1.0", **fields)["ok"] is True
+                client.publish("channel1", {})
 
 
 def test_users_may_come_in_by_their_passwords() -> None:
