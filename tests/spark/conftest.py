@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Give the session; `local[2,3]`, since only this form lets a task fail and be tried again."""
+    """Give the session; `local[2,2]`, since only this form lets a task fail and be tried again."""
     trouble = java_trouble()
     if trouble is not None:
         pytest.skip(trouble)
@@ -77,7 +77,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     before = Path.cwd()
     os.chdir(folder)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    builder = SparkSession.builder.master("local[2,3]").appName("tests")
+    builder = SparkSession.builder.master("local[2,2]").appName("tests")
     for name, value in SPARK_SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse")).getOrCreate()
