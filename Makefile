@@ -42,7 +42,7 @@ endef
 export TELL_COMPILED
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
-SPARK_TESTS   = $(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES)
+SPARK_TESTS   = $(ON_DISK) $(SPARK_PYTHON) -m pytest $(PARALLEL) $(SECOND_TRIES)
 PACKAGES      := gateway hutch pyspark_hutch store
 WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
@@ -154,6 +154,8 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 
 spark-setup: $(STAMPS)/spark-environment $(STAMPS)/oldest-spark-environment ## install what Spark's tests run in
 
+# Each worker has a Spark of its own, whose tasks run two at once.
+test-spark spark-both: WORKERS := 2
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
 	$(SPARK_TESTS) -m "spark and not (bench or soak or rabbitmq)" tests/spark $(ARGS)
 

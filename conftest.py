@@ -68,8 +68,13 @@ if not HAS_SPARK:  # `make test` does not install it
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
 SEARCHES = ("damage", "fuzz", "property")
-LONGEST = ("compat/test_clients.py", "compat/test_differential.py", "compat/test_go_suite.py")
-"""Files of two minutes each."""
+LONGEST = (
+    *("compat/test_clients.py", "compat/test_differential.py", "compat/test_go_suite.py"),
+    *("spark/test_bad_sub_batches.py", "spark/test_chaos.py", "spark/test_documents.py"),
+    *("spark/test_fresh_environment.py", "spark/test_jobs_to_lake.py", "spark/test_restarts.py"),
+    *("spark/test_scans.py", "spark/test_sink.py"),
+)
+"""Files whose time is a good part of their run's."""
 
 
 @pytest.hookimpl(tryfirst=True)
