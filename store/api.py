@@ -7,12 +7,10 @@ numbers, which is how a resend is told from a new append and an old writer from 
 How it is called. Everything happens on one thread (the event loop's). A call returns at once.
 Its result comes later, on that same thread, never from inside the call, as one call of `done`
 with either the value or a StoreError (it is passed, not raised). Results of operations on one
-segment come in the order of the calls; only a read that has to wait, for data or for a disk, or
-that goes through much, comes when it can and holds nothing up (`read`, `check`, values, pages and
-deltas of tables, lists of names): it has what was committed before the call, and may have what
-was called after it. A call raises only for programming errors. What a reader sees (`read`,
-`info`, tables, attributes) has been committed: it is as durable as the durability of the
-operation that wrote it asked for.
+segment come in the order of the calls; only a read that waits, or goes through much, comes when
+it can, perhaps with what was called after it (`read`, `check`, values, pages and deltas of tables,
+lists of names). A call raises only for programming errors. What a reader sees (`read`, `info`,
+tables, attributes) is committed: as durable as the operation that wrote it asked for.
 """
 
 import enum
