@@ -17,11 +17,11 @@ from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVir
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
     Permission,
+    PermissionKey,
     Right,
     User,
     check_limits,
 )
-from gateway.broker.access.permissions import PermissionKey
 from gateway.broker.access.standings import Standings, described, marked
 from gateway.broker.connections import Connections
 from gateway.broker.locks import Locks

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker.access.errors import Unusable
-from gateway.broker.access.model import Permission, User
-from gateway.broker.access.permissions import PermissionKey, Permissions
+from gateway.broker.access.model import Permission, PermissionKey, Permissions, User
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from store.api import SegmentStore

@@ -12,8 +12,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from gateway.broker.access.model import User
-from gateway.broker.access.permissions import Permissions
+from gateway.broker.access.model import Permissions, User
 
 Describe: TypeAlias = Callable[[str], bytes | None]
 """Returns everything of a user that a standing depends on, None if there is no such user."""

@@ -1,6 +1,6 @@
 import json
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -294,3 +294,53 @@ def test_what_a_deleted_user_has_goes_before_another_is_made(begun: AccessRig) -
 
     assert seen == [(False, ["access lost", "ended: its user was deleted"])]
     assert begun.access.has_user("app")
+
+
+class Name(str):
+    """A name that counts how often it is compared with another one."""
+
+    __slots__ = ()
+    compared: ClassVar[int] = 0
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("others", [50, 500])
+def test_who_else_there_is_adds_nothing_to_the_work_of_deleting_a_user(
+    rig: AccessRig, others: int
+) -> None:
+    left: list[str] = []
+
+    async def user_left(name: str) -> None:
+        left.append(name)
+
+    rig.access.user_left = user_left
+    names = [Name(f"user{number}") for number in range(others)]
+    rig.run(
+        rig.access.seed(
+            map(User, names, [None] * others),
+            [
+                Permission(user=name, virtual_host="/", configure="", write="", read="")
+                for name in names
+            ],
+        )
+    )
+    for name in names:
+        rig.connect(name)
+        rig.access.standings.of(name)
+    some = names[::10][:5]
+
+    Name.compared = 0
+    for name in some:
+        rig.run(rig.access.delete_user(name))
+        assert rig.access.standings.of(name) is None
+        assert rig.access.virtual_hosts_of(name) == frozenset()
+    rig.access.standings.of(names[1])
+
+    assert Name.compared < 20 * len(some)
+    assert left == some
+    assert len(rig.access.permissions()) == others - len(some)

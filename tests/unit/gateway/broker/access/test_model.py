@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.access.errors import Unusable
-from gateway.broker.access.model import NAME_BYTES_MAX, Permission, Right, User
+from gateway.broker.access.model import NAME_BYTES_MAX, Permission, Permissions, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 
 
@@ -51,3 +51,22 @@ def test_a_hash_is_not_shown() -> None:
     hashed = PasswordHash.of("x")
 
     assert hashed.text not in repr(User("u", hashed))
+
+
+def permission(user: str, virtual_host: str = "/", write: str = "") -> Permission:
+    return Permission(user=user, virtual_host=virtual_host, configure="", write=write, read="")
+
+
+def test_permissions_are_found_by_user_and_virtual_host_replaced_and_removed() -> None:
+    permissions = Permissions()
+    permissions.put([permission("a"), permission("a", "v"), permission("b", write="x")])
+    permissions.put([permission("b", write="y")])
+
+    assert permissions.of("a") == {"/": permission("a"), "v": permission("a", "v")}
+    assert permissions.find("b", "/") == permission("b", write="y")
+    assert permissions.find("b", "v") is permissions.find("c", "/") is None
+    assert len(list(permissions)) == 3
+
+    permissions.remove([("a", "/"), ("b", "/")])
+    assert list(permissions) == [permission("a", "v")]
+    assert permissions.of("b") == permissions.of("c") == {}
