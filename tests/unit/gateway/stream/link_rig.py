@@ -1,14 +1,17 @@
 """A link without a connection: real streams on a real store, ports that remember, no socket."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gateway.broker.access.access import open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.model import Permission, User
 from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
@@ -149,6 +152,13 @@ def run_at_once(function: Callable[[], bool]) -> Pending[bool]:
     return pending
 
 
+@cache
+def quick_first_users() -> tuple[list[User], list[Permission]]:
+    """Return the users of a first start, with hashes that cost less than the rest of a rig."""
+    users, permissions = first_users(UsersSettings())
+    return [replace(user, password_hash=PasswordHash.of(user.name)) for user in users], permissions
+
+
 def link_settings(frame_bytes_max: int, refusal_delay_ms: int) -> LinkSettings:
     return LinkSettings(
         frame_bytes_max=frame_bytes_max,
@@ -246,7 +256,7 @@ class Broker:
         self.connections = Connections()
         self.access = self.store_rig.run(open_access(store, self.connections))
         if self.access.is_fresh:
-            self.store_rig.run(self.access.seed(*first_users(UsersSettings())))
+            self.store_rig.run(self.access.seed(*quick_first_users()))
         self.virtual_hosts = self.store_rig.run(
             open_virtual_hosts(
                 VirtualHostsPorts(
