@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ def source_of(name: str) -> Path:
     return ROOT.joinpath(*name.split(".")).with_suffix(".py")
 
 
+@cache
 def load(name: str, build: str) -> ModuleType:
     """Load one build of a kernel; skips the test where there is no built file.
 

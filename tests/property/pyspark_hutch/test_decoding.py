@@ -1,9 +1,10 @@
 """Chunks to rows: the kernel, its source run by the interpreter, numpy, and a slow model agree."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import ModuleType
 from typing import Any, Literal
 
@@ -23,34 +24,49 @@ from pyspark_hutch.decoding import (
 )
 from pyspark_hutch.options.settings import Fate
 from tests.chunks import GZIP, HEADER, SubBatch
-from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, chunk_of, way_of
+from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, chunk_of, rows_of, way_of
 from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
 
 WANTED = Wanted(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
 FATES: tuple[Fate, ...] = ("fail", "skip", "raw")
 
-some = settings(max_examples=min(settings().max_examples, 100))
-"""Each test runs with both limits, and most in every way too: up to six times as many examples."""
+some = settings(max_examples=min(settings().max_examples, 200))
+"""Each example runs with both limits, and mostly in every way too: up to six times."""
 
 
-@pytest.fixture(params=WAYS, scope="module")
-def way(request: pytest.FixtureRequest) -> ModuleType:
-    return way_of(request.param)
-
-
-@pytest.fixture(params=["as they are", "tiny"], scope="module", autouse=True)
-def limits(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The limits of batches, or such that every chunk crosses some."""
+@contextmanager
+def tiny() -> Iterator[None]:
+    """Set limits such that every chunk crosses some."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "tiny":
-            patch.setattr(vectors, "_FEW", 1)
-            patch.setattr(gathering, "ROWS_MAX", 7)
-            patch.setattr(gathering, "SECTION_ROWS_MAX", 3)
-            patch.setattr(gathering, "BATCH_BYTES_MAX", 100)
-            patch.setattr(gathering, "_BODIES_MIN", 4)
-            patch.setattr(sections, "_PENDING_MAX", 2)
-            patch.setattr(sections, "_FEW", 0)
+        patch.setattr(vectors, "_FEW", 1)
+        patch.setattr(gathering, "ROWS_MAX", 7)
+        patch.setattr(gathering, "SECTION_ROWS_MAX", 3)
+        patch.setattr(gathering, "BATCH_BYTES_MAX", 100)
+        patch.setattr(gathering, "_BODIES_MIN", 4)
+        patch.setattr(sections, "_PENDING_MAX", 2)
+        patch.setattr(sections, "_FEW", 0)
         yield
+
+
+def with_both_limits(law: Callable[[], None]) -> None:
+    """Try a law with the limits of batches as they are, and with tiny ones."""
+    law()
+    with tiny():
+        law()
+
+
+def in_every_way(law: Callable[[ModuleType], None]) -> None:
+    """Try a law in every way to run the loops, with both limits."""
+
+    def in_each() -> None:
+        for name in WAYS:
+            law(way_of(name))
+
+    with_both_limits(in_each)
+
+
+def rows_in(batches: Iterable[Any]) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def simple(row: dict[str, Any]) -> dict[str, Any]:
@@ -66,17 +82,20 @@ def simple(row: dict[str, Any]) -> dict[str, Any]:
     body_format=st.sampled_from(["amqp", "raw"]),
 )
 def test_rows_are_those_of_the_model(
-    way: ModuleType, chunks: list[Stored], cut: tuple[int, int], body_format: Literal["amqp", "raw"]
+    chunks: list[Stored], cut: tuple[int, int], body_format: Literal["amqp", "raw"]
 ) -> None:
     low, high = cut
     wanted = replace(WANTED, body_format=body_format)
-
-    batches = batches_of([chunk.delivered() for chunk in chunks], wanted, way, low, high)
-
-    found = [simple(row) for batch in batches for row in batch.to_pylist()]
+    delivered = [chunk.delivered() for chunk in chunks]
     is_amqp = body_format == "amqp"
-    assert found == [row for chunk in chunks for row in chunk.rows(low, high, is_amqp=is_amqp)]
-    assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
+    rows = [row for chunk in chunks for row in chunk.rows(low, high, is_amqp=is_amqp)]
+
+    @in_every_way
+    def _(way: ModuleType) -> None:
+        batches = batches_of(delivered, wanted, way, low, high)
+
+        assert [simple(row) for row in rows_in(batches)] == rows
+        assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
 
 
 @some
@@ -91,9 +110,11 @@ def test_batches_are_cut_alike_in_every_way(
     delivered = [chunk.delivered() for chunk in chunks]
     wanted = replace(WANTED, columns=columns)
 
-    first, *others = (batches_of(delivered, wanted, way_of(name), *cut) for name in WAYS)
+    @with_both_limits
+    def _() -> None:
+        first, *others = (batches_of(delivered, wanted, way_of(name), *cut) for name in WAYS)
 
-    assert all(other == first for other in others)
+        assert all(other == first for other in others)
 
 
 @some
@@ -101,46 +122,54 @@ def test_batches_are_cut_alike_in_every_way(
     chunks=streams(), columns=st.lists(st.sampled_from(COLUMNS), unique=True, min_size=1).map(tuple)
 )
 def test_a_column_is_the_same_whatever_is_asked_for_beside_it(
-    way: ModuleType, chunks: list[Stored], columns: tuple[str, ...]
+    chunks: list[Stored], columns: tuple[str, ...]
 ) -> None:
     delivered = [chunk.delivered() for chunk in chunks]
-    every = [row for batch in batches_of(delivered, WANTED, way) for row in batch.to_pylist()]
     wanted = replace(WANTED, columns=columns, app_columns=())
     if "tenant" in columns:
         wanted = replace(wanted, app_columns=WANTED.app_columns)
 
-    batches = batches_of(delivered, wanted, way)
+    names = wanted.schema().names
 
-    found = [row for batch in batches for row in batch.to_pylist()]
-    assert found == [{name: row[name] for name in wanted.schema().names} for row in every]
+    @in_every_way
+    def _(way: ModuleType) -> None:
+        every = rows_in(batches_of(delivered, WANTED, way))
+
+        found = rows_in(batches_of(delivered, wanted, way))
+
+        assert found == [{name: row[name] for name in names} for row in every]
 
 
 @some
 @given(chunks=streams(), cut=st.integers(0, 80))
-def test_two_ranges_that_meet_give_what_one_gives(
-    way: ModuleType, chunks: list[Stored], cut: int
-) -> None:
+def test_two_ranges_that_meet_give_what_one_gives(chunks: list[Stored], cut: int) -> None:
     delivered = [chunk.delivered() for chunk in chunks]
 
-    parts = [batches_of(delivered, WANTED, way, *part) for part in [(0, cut), (cut, 1 << 40)]]
+    @in_every_way
+    def _(way: ModuleType) -> None:
+        parts = [batches_of(delivered, WANTED, way, *part) for part in [(0, cut), (cut, 1 << 40)]]
 
-    whole = [row for batch in batches_of(delivered, WANTED, way) for row in batch.to_pylist()]
-    assert [row for part in parts for batch in part for row in batch.to_pylist()] == whole
+        whole = rows_in(batches_of(delivered, WANTED, way))
+        assert rows_in(chain.from_iterable(parts)) == whole
 
 
 @some
 @given(chunks=streams())
-def test_the_memory_of_a_chunk_may_be_used_again(way: ModuleType, chunks: list[Stored]) -> None:
-    decoder = Decoder(WANTED, way)
-    batches: list[Any] = []
-    for chunk in chunks:
-        memory = bytearray(chunk.delivered())
-        batches += decoder.add(memoryview(memory), 0, 1 << 40)
-        memory[:] = b"\xff" * len(memory)
-    batches += decoder.finish()
+def test_the_memory_of_a_chunk_may_be_used_again(chunks: list[Stored]) -> None:
+    delivered = [chunk.delivered() for chunk in chunks]
+    rows = [row for chunk in chunks for row in chunk.rows(0, 1 << 40, is_amqp=True)]
 
-    found = [simple(row) for batch in batches for row in batch.to_pylist()]
-    assert found == [row for chunk in chunks for row in chunk.rows(0, 1 << 40, is_amqp=True)]
+    @in_every_way
+    def _(way: ModuleType) -> None:
+        decoder = Decoder(WANTED, way)
+        batches: list[Any] = []
+        for chunk in delivered:
+            memory = bytearray(chunk)
+            batches += decoder.add(memoryview(memory), 0, 1 << 40)
+            memory[:] = b"\xff" * len(memory)
+        batches += decoder.finish()
+
+        assert [simple(row) for row in rows_in(batches)] == rows
 
 
 def decode(
@@ -164,9 +193,11 @@ def decode(
 @some
 @given(chunk=st.binary(max_size=200), low=st.integers(0, 1 << 63))
 def test_any_bytes_are_rows_or_a_damaged_chunk(chunk: bytes, low: int) -> None:
-    first, *others = (decode(way_of(name), chunk, low, low + 100) for name in WAYS)
+    @with_both_limits
+    def _() -> None:
+        first, *others = (decode(way_of(name), chunk, low, low + 100) for name in WAYS)
 
-    assert all(other == first for other in others)
+        assert all(other == first for other in others)
 
 
 @st.composite
@@ -193,9 +224,11 @@ def damaged(draw: st.DrawFn) -> bytes:
 def test_a_chunk_with_damage_is_rows_or_a_damaged_chunk(
     chunk: bytes, cut: tuple[int, int], fate: Fate
 ) -> None:
-    first, *others = (decode(way_of(name), chunk, *cut, fate) for name in WAYS)
+    @with_both_limits
+    def _() -> None:
+        first, *others = (decode(way_of(name), chunk, *cut, fate) for name in WAYS)
 
-    assert all(other == first for other in others)
+        assert all(other == first for other in others)
 
 
 BAD = (
@@ -215,18 +248,16 @@ ENTRIES = (b"a", SubBatch.of([b"b", b"c", b"d"], GZIP), *BAD)
     fate=st.sampled_from(FATES[1:]),
 )
 def test_ranges_that_meet_in_a_bad_sub_batch_give_what_one_range_gives(
-    way: ModuleType, parts: list[bytes | SubBatch], cuts: list[int], fate: Fate
+    parts: list[bytes | SubBatch], cuts: list[int], fate: Fate
 ) -> None:
     chunk = chunk_of(*parts)
     wanted = replace(WANTED, columns=(*COLUMNS, "bad_sub_batch"), bad_sub_batches=fate)
-
-    def rows(low: int, high: int) -> list[Any]:
-        batches = batches_of([chunk], wanted, way, low, high)
-        return [row for batch in batches for row in batch.to_pylist()]
-
-    whole = rows(0, 1 << 40)
     sent = [part.body for part in parts if isinstance(part, SubBatch) and part in BAD]
-    given = [row["body"] for row in whole if row["body_type"] == "bad-sub-batch"]
-    assert given == (sent if fate == "raw" else [])
-    pieces = [rows(*piece) for piece in pairwise([0, *cuts, 1 << 40])]
-    assert [row for piece in pieces for row in piece] == whole
+
+    @in_every_way
+    def _(way: ModuleType) -> None:
+        whole = rows_of([chunk], wanted, way)
+        given = [row["body"] for row in whole if row["body_type"] == "bad-sub-batch"]
+        assert given == (sent if fate == "raw" else [])
+        pieces = [rows_of([chunk], wanted, way, *each) for each in pairwise([0, *cuts, 1 << 40])]
+        assert [row for piece in pieces for row in piece] == whole
