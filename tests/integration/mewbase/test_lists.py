@@ -105,7 +105,7 @@ def test_twice_as_much_costs_twice_as_much_and_no_turn_is_long(
     server: HutchServer, name: str, filled: Callable[[int], object]
 ) -> None:
     case = CASES[name]
-    most = amount(case.bytes_max, min(case.bytes_max, 4 * MIB)) // len(FIELD)
+    most = amount(case.bytes_max, min(case.bytes_max, 8 * MIB)) // len(FIELD)
 
     def cost(items: int) -> Costs:
         sent = bson.encode({"type": name.split(maxsplit=1)[0], "frame": case.fields(filled(items))})
