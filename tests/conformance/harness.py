@@ -126,15 +126,8 @@ def _others_work() -> bool:
 class Pending:
     """The `done` of one call, and what came of it."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        method: str,
-        arguments: tuple[object, ...],
-        then: Callable[["Pending"], None],
-    ) -> None:
-        self.method = method
-        self._arguments = arguments
+    def __init__(self, loop: Loop, label: str, then: Callable[["Pending"], None]) -> None:
+        self.label = label
         self.is_done = False
         self.result: Any = None
         self.returned: Any = None
@@ -143,11 +136,6 @@ class Pending:
         self._is_called = False
         self._loop = loop
         self._then = then
-
-    @property
-    def label(self) -> str:
-        """The call, for a message: most calls need none."""
-        return f"{self.method}{self._arguments!r:.120}"
 
     def __call__(self, result: object) -> None:
         if not self._is_called:
@@ -220,12 +208,13 @@ class Rig:
     ) -> Pending:
         """Call an operation; the result comes when the loop turns, and `then` is told."""
         names = () if options.get("wait") else self._names_of(call, arguments)
+        label = f"{call.__name__}{arguments!r:.120}"
 
         def on_done(pending: Pending) -> None:
             self._on_done(pending, names)
             then(pending)
 
-        pending = Pending(self.loop, call.__name__, arguments, on_done)
+        pending = Pending(self.loop, label, on_done)
         for name in names:
             self._waiting.setdefault(name, []).append(pending)
         pending.returned = call(*arguments, done=pending, **options)
@@ -326,7 +315,7 @@ class Rig:
                     f"{pending.label} answered ({pending.result!r:.80}) before {queue[0].label}"
                 )
             queue.remove(pending)
-        if pending.method in {"open_writer", "open_reader"} and not isinstance(
+        if pending.label.startswith(("open_writer", "open_reader")) and not isinstance(
             pending.result, StoreError
         ):
             self._name_of_session[id(pending.result)] = names[0]
