@@ -173,3 +173,21 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
         report.outcome = "failed"
         report.longrepr = f"skipped, where nothing may be: {report.longreprtext}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, object, object]:
+    # Another process takes it as UTF-8: one line of a log with half a character would end the run.
+    return sendable((yield))
+
+
+def sendable(value: object) -> object:
+    """Return a report's content with every text as UTF-8 can say it."""
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {sendable(name): sendable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [sendable(each) for each in value]
+    return value
