@@ -13,6 +13,8 @@ What is left out, and why it may differ:
   is one entry: it depends on what a server had collected at that instant;
 - the order among confirms and deliveries that come with no other frame between them: they are
   made by different parts of a server;
+- the order among MetadataUpdates behind one another: the partitions of a super stream are deleted
+  beside each other, and each tells its own end;
 - names that tell runs apart: they are put back to the placeholder.
 """
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from compat.differential import chunks
 from compat.differential.frames import RUN
@@ -38,6 +41,7 @@ SMALL_MAP = 32
 RESPONSE_BIT = 0x8000
 CONFIRM = 0x03
 DELIVER = 0x08
+METADATA_UPDATE = 0x10
 CREDIT_ERROR = 0x8009
 HEARTBEAT = 0x17
 FIN = "FIN"
@@ -263,7 +267,7 @@ def words(
     """
     lines: list[str] = []
     run: list[Arrived] = []
-    for event in [*events, ""]:
+    for event in [*in_order_of_names(events), ""]:
         if isinstance(event, Arrived) and event.is_grouped_freely:
             run.append(event)
             continue
@@ -274,6 +278,19 @@ def words(
         if event:
             lines.append(event if isinstance(event, str) else event.text)
     return lines
+
+
+def in_order_of_names(events: Sequence[Arrived | str]) -> list[Arrived | str]:
+    """Return events with MetadataUpdates that follow one another sorted."""
+
+    def is_update(event: Arrived | str) -> bool:
+        return isinstance(event, Arrived) and event.key == METADATA_UPDATE
+
+    ordered: list[Arrived | str] = []
+    for are_updates, some in groupby(events, is_update):
+        group = list(some)
+        ordered += sorted(group, key=str) if are_updates else group
+    return ordered
 
 
 def run_in_words(

@@ -93,6 +93,20 @@ def test_an_id_confirmed_twice_is_seen() -> None:
     assert words([said(confirm(1, 1, 1))], has_exact_chunks=False) != once
 
 
+def test_which_partition_of_a_super_stream_ends_first_does_not_matter() -> None:
+    def update(name: bytes) -> Arrived:
+        return said(struct.pack(">HHHH", 0x10, 1, 6, len(name)) + name)
+
+    answer = said(bytes.fromhex("80010001 0000002a 0001"))
+    one, other = update(b"x-0"), update(b"x-1")
+
+    told = words([answer, one, other], has_exact_chunks=False)
+
+    assert len(told) == 3
+    assert words([answer, other, one], has_exact_chunks=False) == told
+    assert words([other, answer, one], has_exact_chunks=False) != told
+
+
 def test_how_records_are_grouped_does_not_matter_unless_it_is_the_point() -> None:
     together = [said(deliver(4, b"a", b"b"))]
     apart = [said(deliver(4, b"a")), said(deliver(5, b"b", epoch=2, timestamp=9))]
