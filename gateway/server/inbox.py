@@ -10,6 +10,11 @@ that must wait again and again stay where they were copied to the first time.
 
 from typing import Final
 
+import cython
+
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_Resize
+
 _ROOM_BYTES: Final = 64 * 1024
 _COPIED_BYTES: Final = 8 * 1024  # so little may be copied at every read
 _NOTHING: Final = bytearray()
@@ -116,7 +121,10 @@ class Inbox:
         assert self._large is not None
         if self._filled == len(self._large):
             room = min(max(self._filled, _ROOM_BYTES), self._large_bytes - self._filled)
-            self._large += bytes(room)
+            if cython.compiled:  # as below, without writing zeros that the next read writes over
+                PyByteArray_Resize(self._large, self._filled + room)
+            else:
+                self._large += bytes(room)
 
     def take_kept(self) -> tuple[bytearray, int, int]:
         """Return what was kept, to be handled now (after a pause): a buffer, its start and end."""
