@@ -20,7 +20,7 @@ from gateway.mewbase.wire.reading import Request
 log = logging.getLogger(__name__)
 
 _VERSIONS_END: Final = 2.0
-_INFO_BYTES_MAX: Final = 8 * 1024
+INFO_BYTES_MAX: Final = 8 * 1024
 """Largest `authInfo`: no first frame has a larger one, and 16 MiB of it take 0.1 s to read."""
 _OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_MS, unicode_decode_error_handler="replace"
@@ -71,7 +71,7 @@ def credentials_of(request: Request) -> tuple[str, bytes]:
     given: dict[str, Any] = dict(request.values)
     info = request.values["authInfo"]
     if info not in {None, writing.document()}:
-        given = _decoded(info) if len(info) <= _INFO_BYTES_MAX else {}
+        given = _decoded(info) if len(info) <= INFO_BYTES_MAX else {}
         if not given.keys() & {"username", "password"}:
             return "PLAIN", b"\0\0"  # refused: it means to log in
     user, password = given.get("username"), given.get("password")

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
@@ -10,6 +11,8 @@ from gateway.mewbase.wire.kernel import documents
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """Largest frame, in bytes; a client that sends a larger one is cut off."""
+DOCUMENT_BYTES_MAX: Final = 1024 * 1024
+"""Largest document of a frame that is looked into: no field takes a larger one."""
 
 _SIZE: Final = struct.Struct("<i")
 _SMALLEST: Final = 5
@@ -24,13 +27,24 @@ Element: TypeAlias = tuple[int, int, int]
 """Type, start and end of a value."""
 
 
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A document above `DOCUMENT_BYTES_MAX`: nothing is known of it but how many bytes it has."""
+
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+
 class Request(NamedTuple):
     """A frame of a client.
 
     Attributes:
         type: As it came.
         frame: Its row of the table; None if there is none.
-        values: Its fields, by name; None for one that is absent or null. A document is its bytes.
+        values: Its fields, by name; None for one that is absent or null. A document is its bytes,
+            or `TooLarge`.
         names: Those of all that was in it, also of what is null.
     """
 
@@ -68,7 +82,7 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
         Unreadable: It is no BSON document, or no frame.
         BadRequest: A field is missing, or is not what it has to be.
     """
-    found = documents.frame(buffer, start, end)
+    found = documents.frame(buffer, start, end, DOCUMENT_BYTES_MAX)
     if found is None:
         raise Unreadable("a frame is no BSON document, or has more than 1,000 fields")
     kind, elements = found
@@ -111,9 +125,13 @@ def _text(buffer: bytearray, element: Element) -> str | None:
     return buffer[start + 4 : end - 1].decode() if code == _STRING else None
 
 
-def _document(buffer: bytearray, element: Element) -> bytes | None:
+def _document(buffer: bytearray, element: Element) -> bytes | TooLarge | None:
     code, start, end = element
-    return bytes(buffer[start:end]) if code == _DOCUMENT else None
+    if code != _DOCUMENT:
+        return None
+    if end - start > DOCUMENT_BYTES_MAX:
+        return TooLarge(end - start)
+    return bytes(memoryview(buffer)[start:end])
 
 
 def _number(buffer: bytearray, element: Element | None, within: range) -> int | None:

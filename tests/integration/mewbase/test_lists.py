@@ -17,6 +17,7 @@ from bson.raw_bson import RawBSONDocument
 
 from gateway.mewbase.matcher import MATCHER_BYTES_MAX
 from gateway.mewbase.wire.frames import FRAMES, Kind, Sender
+from gateway.settings.mewbase import EVENT_BYTES_MAX
 from tests.integration.costs import MIB, Costs, amount, check_growth
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import HutchServer
@@ -24,7 +25,7 @@ from tests.mewbase_client import MewbaseClient
 
 FIELD: Final = b"\x0aa\0"
 """A field that is null, of which a document may have many of one name."""
-EVENT_BYTES: Final = MIB - 1_000
+EVENT_BYTES: Final = EVENT_BYTES_MAX - 100
 FRAME_BYTES: Final = 16 * MIB - 1_000
 FIRST_FRAME_BYTES: Final = 8 * 1024 - 200
 PROJECTION: Final = '[[projections]]\nname = "p"\nchannel = "channel2"\nbinder = "b"\nid = "id"\n'

@@ -310,7 +310,7 @@ def elements(source: cython.const_uchar[::1], start: int, end: int, most: int) -
         For each name, as bytes, the type and where its value begins and ends. None if it is no
         document, or has more than `most` elements.
     """
-    return _elements(source, start, end, most, _KNOWN)
+    return _elements(source, start, end, most, _KNOWN, 0)
 
 
 def chosen(
@@ -365,7 +365,7 @@ def merged(
     code: cython.int
     count: cython.Py_ssize_t = 0
     marks: cython.ulonglong
-    changes = _elements(newer, 0, len(newer), most, _KNOWN)
+    changes = _elements(newer, 0, len(newer), most, _KNOWN, 0)
     if changes is None or stop < 4:
         return None
     marks = _marks_of(changes)
@@ -416,14 +416,17 @@ def _element(source: cython.const_uchar[::1], name: bytes, place: tuple) -> byte
     return _bytes_of(source, begin, place[2])
 
 
-def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None:
+def frame(
+    source: cython.const_uchar[::1], start: int, end: int, document_bytes_max: int
+) -> tuple | None:
     """Return type and elements of a frame in [start, end); None if it is no document.
 
     A frame is a document of a string `type` and a document `frame`, in any order. What is missing,
     or of another type, is None in the answer. Each of the two has at most 1,000 elements: 16 MiB of
-    them would take half a gigabyte of memory, and seconds in which no other client has a turn.
+    them would take half a gigabyte of memory, and seconds in which no other client has a turn. Of a
+    document in `frame` above `document_bytes_max` only the size is looked at.
     """
-    outer = _elements(source, start, end, _FIELDS_MAX, _WHOLE)
+    outer = _elements(source, start, end, _FIELDS_MAX, _WHOLE, 0)
     if outer is None:
         return None
     kind = None
@@ -433,7 +436,7 @@ def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None
     code, value, stop = outer.get(b"frame", (0, 0, 0))
     inner = None
     if code == 0x03:
-        inner = _elements(source, value, stop, _FIELDS_MAX, _PART)
+        inner = _elements(source, value, stop, _FIELDS_MAX, _PART, document_bytes_max)
         if inner is None:
             return None
     return kind, inner
@@ -446,6 +449,7 @@ def _elements(
     end: cython.Py_ssize_t,
     most: cython.Py_ssize_t,
     way: cython.int,
+    read_max: cython.Py_ssize_t,
 ) -> dict | None:
     """Return the elements; None if there are more than `most`, or it is no document.
 
@@ -457,6 +461,7 @@ def _elements(
         way: _KNOWN: what lies deeper is not looked at. _PART: it is part of a frame, and does not
             count for the depth of its values. _WHOLE: it is a whole frame, and of a document named
             `frame` only the size is looked at.
+        read_max: Of a larger document in a part of a frame only the size is looked at.
     """
     stop: cython.Py_ssize_t = end - 1
     position: cython.Py_ssize_t = start + 4
@@ -464,6 +469,7 @@ def _elements(
     value: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
     code: cython.int
+    is_known: cython.bint
     if end - start < _SMALLEST or _i32_at(source, start) != end - start or source[stop]:
         return None
     found = {}
@@ -477,7 +483,12 @@ def _elements(
         if value < 0:
             return None
         name = _bytes_of(source, name_start, value - 1)
-        if way == _KNOWN or (way == _WHOLE and code == 0x03 and name == b"frame"):
+        is_known = way == _KNOWN
+        if code == 0x03 and way == _WHOLE:
+            is_known = name == b"frame"
+        elif code == 0x03 and way == _PART:
+            is_known = value + 4 <= stop and _i32_at(source, value) > read_max
+        if is_known:
             position = _known_end(source, code, value, stop)
         else:
             position = _value_end(source, code, value, stop, 0)

@@ -6,9 +6,18 @@ import bson
 import pytest
 from bson import Int64
 
+from gateway.mewbase.handlers.connect import INFO_BYTES_MAX
+from gateway.mewbase.matcher import MATCHER_BYTES_MAX
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.mewbase.wire.frames import FRAMES, REQUESTS, Frame, Kind, Sender
-from gateway.mewbase.wire.reading import Request, frame_bytes, read
+from gateway.mewbase.wire.reading import (
+    DOCUMENT_BYTES_MAX,
+    Request,
+    TooLarge,
+    frame_bytes,
+    read,
+)
+from gateway.settings.mewbase import EVENT_BYTES_MAX
 
 EXAMPLES: dict[Kind, list[Any]] = {
     Kind.TEXT: ["", "größer"],
@@ -24,9 +33,9 @@ WRONG: dict[Kind, list[Any]] = {
 }
 
 
-def request(kind: str, fields: dict[str, object]) -> Request:
+def request(kind: str, fields: dict[str, object], limit: int = 1 << 20) -> Request:
     data = bytearray(bson.encode({"type": kind, "frame": fields}))
-    assert frame_bytes(data, 0, len(data), 1 << 20) == len(data)
+    assert frame_bytes(data, 0, len(data), limit) == len(data)
     return read(bytearray(b"xyz") + data, 3, 3 + len(data))
 
 
@@ -64,6 +73,18 @@ def test_a_bad_request_says_which_request_and_query_it_is() -> None:
     with pytest.raises(BadRequest) as caught:
         request("PUB", {"rID": "4"})
     assert caught.value.request_id is None
+
+
+def test_of_a_document_that_no_field_takes_only_the_size_is_known() -> None:
+    assert max(EVENT_BYTES_MAX, MATCHER_BYTES_MAX, INFO_BYTES_MAX) <= DOCUMENT_BYTES_MAX
+    around = len(bson.encode({"a": b""}))
+    for frame_type, name in (("PUB", "event"), ("QUERY", "matcher"), ("CONNECT", "authInfo")):
+        given = {"version": "1", "channel": "c", "rID": 1, "queryID": 1}
+        for more in (0, 1):
+            found = {"a": bytes(DOCUMENT_BYTES_MAX + more - around)}
+            value = request(frame_type, given | {name: found}, 2 << 20).values[name]
+            assert len(value) == DOCUMENT_BYTES_MAX + more
+            assert value == (TooLarge(DOCUMENT_BYTES_MAX + 1) if more else bson.encode(found))
 
 
 def test_the_names_of_what_is_there_are_kept() -> None:

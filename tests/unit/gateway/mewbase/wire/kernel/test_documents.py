@@ -16,6 +16,8 @@ from gateway.mewbase.wire.kernel import documents
 OPTIONS: CodecOptions[dict[str, Any]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_MS
 )
+MOST = 1_000
+"""Size of the largest document of a frame that is looked into."""
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 values = st.recursive(
@@ -169,13 +171,13 @@ def test_the_parts_of_a_frame_are_found_in_any_order() -> None:
     for keys in (("type", "frame"), ("frame", "type")):
         whole = {"type": "PING", "frame": {"a": 1}}
         data = bson.encode({key: whole[key] for key in keys})
-        kind, elements = documents.frame(data, 0, len(data)) or (None, None)
+        kind, elements = documents.frame(data, 0, len(data), MOST) or (None, None)
         assert kind == b"PING"
         assert elements is not None
         assert elements.keys() == {b"a"}
     for broken in ({}, {"type": 1, "frame": []}, {"type": "A"}):
         data = bson.encode(broken)
-        found = documents.frame(data, 0, len(data))
+        found = documents.frame(data, 0, len(data), MOST)
         assert found is not None
         assert None in found
 
@@ -184,9 +186,36 @@ def test_the_parts_of_a_frame_are_found_in_any_order() -> None:
 def test_a_frame_has_at_most_1000_fields(count: int, *, is_frame: bool) -> None:
     many = dict.fromkeys(map(str, range(count)))
     inner = bson.encode({"type": "PING", "frame": many})
-    assert (documents.frame(inner, 0, len(inner)) is not None) is is_frame
+    assert (documents.frame(inner, 0, len(inner), MOST) is not None) is is_frame
     outer = bson.encode({"type": "PING", "frame": {}} | dict.fromkeys(list(many)[2:]))
-    assert (documents.frame(outer, 0, len(outer)) is not None) is is_frame
+    assert (documents.frame(outer, 0, len(outer), MOST) is not None) is is_frame
+
+
+@pytest.mark.parametrize(("size", "is_looked_into"), [(MOST, True), (MOST + 1, False)])
+def test_of_a_large_document_of_a_frame_only_the_size_is_looked_at(
+    size: int, *, is_looked_into: bool
+) -> None:
+    broken = document(b"\x20" * (size - 5))
+    head = b"\x02type\0\x02\0\0\0P\0\x03frame\0"
+    data = document(head + document(b"\x03a\0" + broken + b"\x0ab\0"))
+    found = documents.frame(data, 0, len(data), MOST)
+    if is_looked_into:
+        assert found is None
+        return
+    assert found is not None
+    kind, elements = found
+    assert kind == b"P"
+    assert elements is not None
+    assert elements.keys() == {b"a", b"b"}
+    _, start, end = elements[b"a"]
+    assert data[start:end] == broken
+
+
+@pytest.mark.parametrize("size", [MOST + 2, 1 << 30])
+def test_a_large_document_that_does_not_fit_its_frame_makes_it_none(size: int) -> None:
+    broken = struct.pack("<i", size) + bytes(MOST - 3)
+    data = document(b"\x02type\0\x02\0\0\0P\0\x03frame\0" + document(b"\x03a\0" + broken))
+    assert documents.frame(data, 0, len(data), MOST) is None
 
 
 def test_what_is_broken_anywhere_is_no_frame() -> None:
@@ -197,6 +226,6 @@ def test_what_is_broken_anywhere_is_no_frame() -> None:
         b"\x02type\0\x02\0\0\0P\0\x03frame\0\xff\xff\xff\xff\0",
         b"\x02type\0\x02\0\0\0P\0\x03frame\0",
     ):
-        assert documents.frame(document(content), 0, len(document(content))) is None
-    assert documents.frame(b"\5\0\0\0\1", 0, 5) is None
+        assert documents.frame(document(content), 0, len(document(content)), MOST) is None
+    assert documents.frame(b"\5\0\0\0\1", 0, 5, MOST) is None
     assert documents.elements(b"\6\0\0\0\0", 0, 5, 9) is None
