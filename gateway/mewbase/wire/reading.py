@@ -11,11 +11,12 @@ from gateway.mewbase.wire.kernel import documents
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """Largest frame, in bytes; a client that sends a larger one is cut off."""
-DOCUMENT_BYTES_MAX: Final = 1024 * 1024
-"""Largest document of a frame that is looked into: no field takes a larger one."""
+VALUE_BYTES_MAX: Final = 1024 * 1024
+"""Largest document or string of a frame that is looked into: no field takes a larger one."""
 
 _SIZE: Final = struct.Struct("<i")
 _SMALLEST: Final = 5
+_TOO_LONG: Final = object()
 _DOUBLE, _STRING, _DOCUMENT, _NULL, _INT32, _INT64 = 0x01, 0x02, 0x03, 0x0A, 0x10, 0x12
 _INT32_AT: Final = struct.Struct("<i").unpack_from
 _INT64_AT: Final = struct.Struct("<q").unpack_from
@@ -29,7 +30,7 @@ Element: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
-    """A document above `DOCUMENT_BYTES_MAX`: nothing is known of it but how many bytes it has."""
+    """A document above `VALUE_BYTES_MAX`: nothing is known of it but how many bytes it has."""
 
     size: int
 
@@ -41,7 +42,7 @@ class Request(NamedTuple):
     """A frame of a client.
 
     Attributes:
-        type: As it came.
+        type: As it came, but for a long one's end.
         frame: Its row of the table; None if there is none.
         values: Its fields, by name; None for one that is absent or null. A document is its bytes,
             or `TooLarge`.
@@ -82,7 +83,7 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
         Unreadable: It is no BSON document, or no frame.
         BadRequest: A field is missing, or is not what it has to be.
     """
-    found = documents.frame(buffer, start, end, DOCUMENT_BYTES_MAX)
+    found = documents.frame(buffer, start, end, VALUE_BYTES_MAX)
     if found is None:
         raise Unreadable("a frame is no BSON document, or has more than 1,000 fields")
     kind, elements = found
@@ -91,7 +92,7 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
     frame = REQUESTS.get(kind)
     if frame is None:
         request_id = _number(buffer, elements.get(b"rID"), _INT64_RANGE)
-        return Request(kind.decode(), None, {"rID": request_id}, elements)
+        return Request(kind.decode("utf-8", "replace"), None, {"rID": request_id}, elements)
     return Request(frame.type, frame, _values(buffer, frame, elements), elements)
 
 
@@ -105,10 +106,11 @@ def _values(buffer: bytearray, frame: Frame, elements: Mapping[bytes, Element]) 
             if is_mandatory:
                 wrong = wrong or f"{name} is missing"
             continue
-        value = read_value(buffer, element)
-        values[name] = value
+        value = values[name] = read_value(buffer, element)
         if value is None:
             wrong = wrong or f"{name} is of the wrong type"
+        elif value is _TOO_LONG:
+            wrong = wrong or f"{name} has {VALUE_BYTES_MAX} bytes or more"
     if wrong:
         raise BadRequest(
             f"{frame.type}: {wrong}",
@@ -120,16 +122,19 @@ def _values(buffer: bytearray, frame: Frame, elements: Mapping[bytes, Element]) 
     return values
 
 
-def _text(buffer: bytearray, element: Element) -> str | None:
+def _text(buffer: bytearray, element: Element) -> str | object | None:
     code, start, end = element
-    return buffer[start + 4 : end - 1].decode() if code == _STRING else None
+    if code != _STRING:
+        return None
+    start += _SIZE.size
+    return _TOO_LONG if end - start > VALUE_BYTES_MAX else buffer[start : end - 1].decode()
 
 
 def _document(buffer: bytearray, element: Element) -> bytes | TooLarge | None:
     code, start, end = element
     if code != _DOCUMENT:
         return None
-    if end - start > DOCUMENT_BYTES_MAX:
+    if end - start > VALUE_BYTES_MAX:
         return TooLarge(end - start)
     return bytes(memoryview(buffer)[start:end])
 

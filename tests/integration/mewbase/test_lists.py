@@ -1,4 +1,4 @@
-"""Frames with documents: what they cost grows with what is in the documents.
+"""Frames with documents and strings: what they cost grows with what is in them.
 
 The frames are those of the protocol's table: one with a document that is missing here fails a test.
 """
@@ -16,7 +16,7 @@ import pytest
 from bson.raw_bson import RawBSONDocument
 
 from gateway.mewbase.matcher import MATCHER_BYTES_MAX
-from gateway.mewbase.wire.frames import FRAMES, Kind, Sender
+from gateway.mewbase.wire.frames import FRAMES, Frame, Kind, Sender
 from gateway.settings.mewbase import EVENT_BYTES_MAX
 from tests.integration.costs import MIB, Costs, amount, check_growth
 from tests.integration.mewbase.conftest import StartMewbase, port_of
@@ -118,6 +118,39 @@ def test_twice_as_much_costs_twice_as_much_and_no_turn_is_long(
         return costs
 
     check_growth(cost, most)
+
+
+STRINGS: Final = [
+    (frame, field.name)
+    for frame in FRAMES
+    for field in frame.fields
+    if frame.sender is Sender.CLIENT and field.kind is Kind.TEXT
+]
+FILLED: Final[dict[Kind, object]] = {Kind.TEXT: "0", Kind.DOCUMENT: {}}
+
+
+@pytest.mark.parametrize(
+    ("frame", "name"), STRINGS, ids=[f"{frame.type} {name}" for frame, name in STRINGS]
+)
+def test_a_string_of_twice_the_size_costs_twice_as_much_and_no_turn_is_long(
+    server: HutchServer, frame: Frame, name: str
+) -> None:
+    fields = {
+        each.name: FILLED.get(each.kind, 1)
+        for each in frame.fields
+        if each.is_mandatory or each.name == "rID"
+    }
+
+    def cost(size: int) -> Costs:
+        sent = bson.encode({"type": frame.type, "frame": fields | {name: "x" * size}})
+        with MewbaseClient(port_of(server)) as client:
+            client.connect()
+            with Costs(server, is_judged=False) as costs:
+                client.socket.sendall(sent)
+                client.receive()
+        return costs
+
+    check_growth(cost, amount(FRAME_BYTES, 8 * MIB))
 
 
 def test_transactions_of_twice_as_many_events_cost_twice_as_much(server: HutchServer) -> None:

@@ -35,6 +35,7 @@ _FIELDS_MAX = cython.declare(cython.Py_ssize_t, 1000)
 _KNOWN = cython.declare(cython.int, 0)
 _PART = cython.declare(cython.int, 1)
 _WHOLE = cython.declare(cython.int, 2)
+_TYPE_MAX = cython.declare(cython.Py_ssize_t, 1000)
 _OLD_BINARY = cython.declare(cython.int, 2)
 _MARKS = cython.declare(cython.int, 63)
 
@@ -417,14 +418,15 @@ def _element(source: cython.const_uchar[::1], name: bytes, place: tuple) -> byte
 
 
 def frame(
-    source: cython.const_uchar[::1], start: int, end: int, document_bytes_max: int
+    source: cython.const_uchar[::1], start: int, end: int, value_bytes_max: int
 ) -> tuple | None:
     """Return type and elements of a frame in [start, end); None if it is no document.
 
     A frame is a document of a string `type` and a document `frame`, in any order. What is missing,
-    or of another type, is None in the answer. Each of the two has at most 1,000 elements: 16 MiB of
-    them would take half a gigabyte of memory, and seconds in which no other client has a turn. Of a
-    document in `frame` above `document_bytes_max` only the size is looked at.
+    or of another type, is None in the answer; a long `type` is cut. Each of the two has at most
+    1,000 elements: 16 MiB of them would take half a gigabyte of memory, and seconds in which no
+    other client has a turn. Of a document, array or string in `frame` above `value_bytes_max` only
+    the size is looked at.
     """
     outer = _elements(source, start, end, _FIELDS_MAX, _WHOLE, 0)
     if outer is None:
@@ -432,11 +434,11 @@ def frame(
     kind = None
     code, value, stop = outer.get(b"type", (0, 0, 0))
     if code == 0x02:
-        kind = _bytes_of(source, value + 4, stop - 1)
+        kind = _bytes_of(source, value + 4, min(stop - 1, value + 4 + _TYPE_MAX))
     code, value, stop = outer.get(b"frame", (0, 0, 0))
     inner = None
     if code == 0x03:
-        inner = _elements(source, value, stop, _FIELDS_MAX, _PART, document_bytes_max)
+        inner = _elements(source, value, stop, _FIELDS_MAX, _PART, value_bytes_max)
         if inner is None:
             return None
     return kind, inner
@@ -461,7 +463,7 @@ def _elements(
         way: _KNOWN: what lies deeper is not looked at. _PART: it is part of a frame, and does not
             count for the depth of its values. _WHOLE: it is a whole frame, and of a document named
             `frame` only the size is looked at.
-        read_max: Of a larger document in a part of a frame only the size is looked at.
+        read_max: Of a larger document, array or string in a _PART only the size is looked at.
     """
     stop: cython.Py_ssize_t = end - 1
     position: cython.Py_ssize_t = start + 4
@@ -486,7 +488,7 @@ def _elements(
         is_known = way == _KNOWN
         if code == 0x03 and way == _WHOLE:
             is_known = name == b"frame"
-        elif code == 0x03 and way == _PART:
+        elif way == _PART and 0x02 <= code <= 0x04:
             is_known = value + 4 <= stop and _i32_at(source, value) > read_max
         if is_known:
             position = _known_end(source, code, value, stop)

@@ -11,7 +11,7 @@ from gateway.mewbase.matcher import MATCHER_BYTES_MAX
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.mewbase.wire.frames import FRAMES, REQUESTS, Frame, Kind, Sender
 from gateway.mewbase.wire.reading import (
-    DOCUMENT_BYTES_MAX,
+    VALUE_BYTES_MAX,
     Request,
     TooLarge,
     frame_bytes,
@@ -76,15 +76,29 @@ def test_a_bad_request_says_which_request_and_query_it_is() -> None:
 
 
 def test_of_a_document_that_no_field_takes_only_the_size_is_known() -> None:
-    assert max(EVENT_BYTES_MAX, MATCHER_BYTES_MAX, INFO_BYTES_MAX) <= DOCUMENT_BYTES_MAX
+    assert max(EVENT_BYTES_MAX, MATCHER_BYTES_MAX, INFO_BYTES_MAX) <= VALUE_BYTES_MAX
     around = len(bson.encode({"a": b""}))
     for frame_type, name in (("PUB", "event"), ("QUERY", "matcher"), ("CONNECT", "authInfo")):
         given = {"version": "1", "channel": "c", "rID": 1, "queryID": 1}
         for more in (0, 1):
-            found = {"a": bytes(DOCUMENT_BYTES_MAX + more - around)}
+            found = {"a": bytes(VALUE_BYTES_MAX + more - around)}
             value = request(frame_type, given | {name: found}, 2 << 20).values[name]
-            assert len(value) == DOCUMENT_BYTES_MAX + more
-            assert value == (TooLarge(DOCUMENT_BYTES_MAX + 1) if more else bson.encode(found))
+            assert len(value) == VALUE_BYTES_MAX + more
+            assert value == (TooLarge(VALUE_BYTES_MAX + 1) if more else bson.encode(found))
+
+
+@pytest.mark.parametrize("value", ["x" * VALUE_BYTES_MAX, "ö" * (VALUE_BYTES_MAX // 2)])
+def test_no_field_takes_a_string_of_a_mebibyte(value: str) -> None:
+    given = {"channel": value[1:], "rID": 7, "event": {}}
+    assert request("PUB", given, 2 << 20).values["channel"] == value[1:]
+    with pytest.raises(BadRequest, match="PUB: channel has 1048576 bytes or more") as caught:
+        request("PUB", given | {"channel": value}, 2 << 20)
+    assert caught.value.request_id == 7
+
+
+def test_the_beginning_of_a_long_type_is_kept() -> None:
+    found = request("ä" * VALUE_BYTES_MAX, {"rID": 7}, 4 << 20)
+    assert (found.frame, found.type[:80], found.request_id) == (None, "ä" * 80, 7)
 
 
 def test_the_names_of_what_is_there_are_kept() -> None:

@@ -17,7 +17,7 @@ OPTIONS: CodecOptions[dict[str, Any]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_MS
 )
 MOST = 1_000
-"""Size of the largest document of a frame that is looked into."""
+"""Size of the largest value of a frame that is looked into."""
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 values = st.recursive(
@@ -191,13 +191,16 @@ def test_a_frame_has_at_most_1000_fields(count: int, *, is_frame: bool) -> None:
     assert (documents.frame(outer, 0, len(outer), MOST) is not None) is is_frame
 
 
+@pytest.mark.parametrize("code", [2, 3, 4])
 @pytest.mark.parametrize(("size", "is_looked_into"), [(MOST, True), (MOST + 1, False)])
-def test_of_a_large_document_of_a_frame_only_the_size_is_looked_at(
-    size: int, *, is_looked_into: bool
+def test_of_a_large_value_of_a_frame_only_the_size_is_looked_at(
+    code: int, size: int, *, is_looked_into: bool
 ) -> None:
-    broken = document(b"\x20" * (size - 5))
+    is_string = code == 2
+    content = b"\xff" * (size - 1) + b"\0" if is_string else b"\x20" * (size - 4)
+    broken = struct.pack("<i", size) + content
     head = b"\x02type\0\x02\0\0\0P\0\x03frame\0"
-    data = document(head + document(b"\x03a\0" + broken + b"\x0ab\0"))
+    data = document(head + document(bytes((code,)) + b"a\0" + broken + b"\x0ab\0"))
     found = documents.frame(data, 0, len(data), MOST)
     if is_looked_into:
         assert found is None
@@ -207,15 +210,24 @@ def test_of_a_large_document_of_a_frame_only_the_size_is_looked_at(
     assert kind == b"P"
     assert elements is not None
     assert elements.keys() == {b"a", b"b"}
+    assert elements[b"a"][0] == code
     _, start, end = elements[b"a"]
     assert data[start:end] == broken
 
 
+@pytest.mark.parametrize("code", [2, 3, 4])
 @pytest.mark.parametrize("size", [MOST + 2, 1 << 30])
-def test_a_large_document_that_does_not_fit_its_frame_makes_it_none(size: int) -> None:
-    broken = struct.pack("<i", size) + bytes(MOST - 3)
-    data = document(b"\x02type\0\x02\0\0\0P\0\x03frame\0" + document(b"\x03a\0" + broken))
+def test_a_large_value_that_does_not_fit_its_frame_makes_it_none(code: int, size: int) -> None:
+    broken = bytes((code,)) + b"a\0" + struct.pack("<i", size) + bytes(MOST - 4)
+    data = document(b"\x02type\0\x02\0\0\0P\0\x03frame\0" + document(broken))
     assert documents.frame(data, 0, len(data), MOST) is None
+
+
+def test_of_a_long_type_the_beginning_is_given() -> None:
+    for size in (999, 1_000, 1_001, 1 << 20):
+        data = bson.encode({"type": "x" * size, "frame": {}})
+        kind, _ = documents.frame(data, 0, len(data), MOST) or (None, None)
+        assert kind == b"x" * min(size, 1_000)
 
 
 def test_what_is_broken_anywhere_is_no_frame() -> None:
