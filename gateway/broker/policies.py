@@ -33,6 +33,7 @@ from gateway.broker.policy_settings import (
     merged,
     not_of_streams,
 )
+from gateway.broker.ranking import Ranking
 from gateway.log.names import operator_policy_table, policy_table
 from store.api import SegmentStore
 
@@ -89,7 +90,14 @@ class Policy:
 
     def pack(self) -> bytes:
         """Encode for the table."""
-        return json.dumps(dataclasses.asdict(self)).encode()
+        fields = {
+            "name": self.name,
+            "pattern": self.pattern,
+            "apply_to": self.apply_to,
+            "definition": dict(self.definition),
+            "priority": self.priority,
+        }
+        return json.dumps(fields).encode()
 
     @classmethod
     def unpack(cls, value: bytes) -> "Policy":
@@ -97,7 +105,7 @@ class Policy:
         return cls(**json.loads(value))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Ready:
     """A policy that was found good."""
 
@@ -106,8 +114,12 @@ class _Ready:
     defined: StreamArguments
     fields: Mapping[str, Any]
     """The fields of `defined` that are not None."""
+    packed: bytes
+    """The policy for the table."""
 
-    def comes_before(self) -> tuple[float, str]:
+    @property
+    def rank(self) -> tuple[float, str]:
+        """Its place among all; the lowest counts."""
         return -self.policy.priority, self.policy.name
 
 
@@ -137,7 +149,7 @@ def _ready(policy: Policy) -> _Ready:
     defined = _defined(policy.definition)
     values = ((each.name, getattr(defined, each.name)) for each in dataclasses.fields(defined))
     fields = {name: value for name, value in values if value is not None}
-    return _Ready(policy, pattern, defined, fields)
+    return _Ready(policy, pattern, defined, fields, packed)
 
 
 def _is_finite(number: float) -> bool:
@@ -172,8 +184,8 @@ class PolicyTable:
         self._kept = kept
         self._called = called
         self._ready: dict[str, _Ready] = {}
-        self._in_order: list[_Ready] = []
-        self._for_exchanges: list[_Ready] = []
+        self._for_streams: Ranking[_Ready] = Ranking()
+        self._for_exchanges: Ranking[_Ready] = Ranking()
         self.changed: Callable[[], object] = lambda: None
 
     def all(self) -> list[Policy]:
@@ -187,7 +199,7 @@ class PolicyTable:
 
     def of(self, stream_name: str) -> Policy | None:
         """Return the policy that counts for a stream of this name."""
-        found = self._find(stream_name)
+        found = self._for_streams.first(stream_name)
         return None if found is None else found.policy
 
     def definition_for(self, stream_name: str) -> Mapping[str, Any]:
@@ -197,15 +209,13 @@ class PolicyTable:
 
     def defined_for(self, stream_name: str) -> Mapping[str, Any]:
         """Return what the policy that counts puts in place of fields of `StreamArguments`."""
-        found = self._find(stream_name)
+        found = self._for_streams.first(stream_name)
         return {} if found is None else found.fields
 
     def of_exchange(self, exchange: str) -> Policy | None:
         """Return the policy that counts for an exchange of this name."""
-        for each in self._for_exchanges:
-            if each.pattern.matches(exchange):
-                return each.policy
-        return None
+        found = self._for_exchanges.first(exchange)
+        return None if found is None else found.policy
 
     async def put(self, policy: Policy) -> None:
         """Write a policy down, in place of one of that name; it counts at once.
@@ -217,9 +227,9 @@ class PolicyTable:
         ready = _ready(policy)
         # A limit makes records go, which is what a full disk needs.
         is_limit = not _LIMITS.isdisjoint(policy.definition)
-        await self._kept.write({policy.name.encode(): policy.pack()}, gives_space=is_limit)
-        self._ready[policy.name] = ready
-        self._sort()
+        await self._kept.write({policy.name.encode(): ready.packed}, gives_space=is_limit)
+        self._take_out(policy.name)
+        self._take_in(ready)
         log.info("%s set name=%s pattern=%s", self._called, policy.name, policy.pattern)
         if why := not_of_streams(policy.definition):
             log.warning("policy applies to no stream name=%s because_of=%s", policy.name, why)
@@ -235,8 +245,7 @@ class PolicyTable:
         if name not in self._ready:
             raise NoSuchPolicy(name, self._called)
         await self._kept.write({name.encode(): None})
-        self._ready.pop(name, None)
-        self._sort()
+        self._take_out(name)
         log.info("%s deleted name=%s", self._called, name)
         self.changed()
 
@@ -245,18 +254,21 @@ class PolicyTable:
         for key, row in (await self._kept.load()).items():
             policy = self._kept.unpacked(key, Policy.unpack, row)
             try:
-                self._ready[policy.name] = _ready(policy)
+                self._take_in(_ready(policy))
             except Unusable as error:  # another version found it good
                 log.error("policy cannot be used name=%s error=%s", policy.name, error)  # noqa: TRY400  # for the operator
-        self._sort()
 
-    def _find(self, stream_name: str) -> _Ready | None:
-        return next((each for each in self._in_order if each.pattern.matches(stream_name)), None)
+    def _take_in(self, ready: _Ready) -> None:
+        self._ready[ready.policy.name] = ready
+        if ready.policy.is_for_streams:
+            self._for_streams.add(ready)
+        if ready.policy.apply_to in _EXCHANGES:
+            self._for_exchanges.add(ready)
 
-    def _sort(self) -> None:
-        ready = sorted(self._ready.values(), key=_Ready.comes_before)
-        self._in_order = [each for each in ready if each.policy.is_for_streams]
-        self._for_exchanges = [each for each in ready if each.policy.apply_to in _EXCHANGES]
+    def _take_out(self, name: str) -> None:
+        if (ready := self._ready.pop(name, None)) is not None:
+            self._for_streams.discard(ready)
+            self._for_exchanges.discard(ready)
 
 
 class Policies(PolicyTable):

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from gateway.broker.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
 from gateway.broker.catalogue import StreamEntry
 from gateway.broker.errors import BrokerError
+from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
 from gateway.log.errors import LogError, NothingRemoved
 from gateway.log.locating import StartKind, locate
@@ -46,8 +48,6 @@ _AGED_UNIT_BYTES: Final = 16 * 1024 * 1024
 """The unit of a stream with a limit of age, if its size is not given."""
 
 _AHEAD_MS: Final = 60_000
-_AT_ONCE: Final = 100
-"""So many streams are looked at before others have their turn."""
 _INDEX_GARBAGE_MAX: Final = 1024
 """Entries of the stored index, 28 bytes each, that may lie before the start of the chunks."""
 
@@ -107,8 +107,12 @@ class Retention:
     # When
 
     def grown(self, stream: Stream) -> None:
-        """Look at a stream at the end of this turn; costs little for one without limits."""
-        if self._ports.limits_of(stream).is_endless or stream in self._grown:
+        """Look at a stream at the end of this turn; costs little for one without limits.
+
+        Other limits since a change of policies are not asked for: then all streams are looked at.
+        """
+        limits = stream.limits or self._ports.limits_of(stream)
+        if limits.is_endless or stream in self._grown:
             return
         self._grown[stream] = None
         if len(self._grown) == 1:
@@ -116,14 +120,24 @@ class Retention:
 
     def _look_at_grown(self) -> None:
         grown, self._grown = self._grown, {}
+        self._look_at_some(iter(grown))
+
+    def _look_at_some(self, grown: Iterator[Stream]) -> None:
+        time_slice = Slice(every=1)
         for stream in grown:
             run(self.evaluate(stream), _ended)
+            if time_slice.is_over():
+                self._ports.schedule(partial(self._look_at_some, grown))
+                break
 
     def rounds(self, streams: Iterable[Stream]) -> Iterator[Coroutine[Pending[Any], None, None]]:
-        """Give coroutines that look at all streams; between them others should have a turn."""
+        """Give coroutines that look at all streams; between them others should have a turn.
+
+        Each is to be awaited before the next one is asked for.
+        """
         remaining = iter(streams)
-        while some := list(islice(remaining, _AT_ONCE)):
-            yield self._evaluate_all(some)
+        for stream in remaining:
+            yield self._evaluate_some(chain([stream], remaining))
 
     def look_soon(self, streams: Iterable[Stream]) -> None:
         """Look at all streams, some at the end of this turn, some in the next ones.
@@ -152,9 +166,12 @@ class Retention:
 
         run(some, ended)
 
-    async def _evaluate_all(self, streams: Iterable[Stream]) -> None:
+    async def _evaluate_some(self, streams: Iterable[Stream]) -> None:
+        time_slice = Slice(every=1)
         for stream in streams:
             await self.evaluate(stream)
+            if time_slice.is_over():
+                break
 
     async def evaluate(self, stream: Stream) -> None:
         """Remove what a stream need not keep; what goes wrong is logged."""

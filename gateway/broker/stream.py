@@ -35,7 +35,9 @@ class Stream:
     bound_by: set[bytes] = field(default_factory=set)
     is_deleted: bool = False
     limits: Limits | None = None
-    """Its limits; None until they are needed (`Streams.limits_of`)."""
+    """Its limits; None until they are needed (`StreamLogs.limits_of`)."""
+    limits_as_of: int = 0
+    """The number of changes of policies that they take into account."""
     evaluation: Pending[None] | None = None
     """Under way while what may go is looked for and removed."""
     is_to_be_evaluated: bool = False

@@ -64,6 +64,7 @@ class StreamLogs:
         self.holds = Holds()
         self.tracking = tracking
         self.policies = policies
+        self._policy_changes = 0
         policies.changed = self._policies_changed
         self.retention = Retention(
             RetentionPorts(
@@ -203,15 +204,15 @@ class StreamLogs:
 
     def limits_of(self, stream: Stream) -> Limits:
         """Return what a stream may keep."""
-        if stream.limits is None:
+        if stream.limits is None or stream.limits_as_of != self._policy_changes:
             stream.limits = limits_of(self.policies.over(stream.name, stream.arguments))
+            stream.limits_as_of = self._policy_changes
+            if stream.log is not None:
+                stream.log.index.set_span(span_for(stream.limits.unit_bytes))
         return stream.limits
 
     def _policies_changed(self) -> None:
-        for stream in self._streams:
-            stream.limits = None
-            if stream.log is not None:
-                stream.log.index.set_span(span_for(self.limits_of(stream).unit_bytes))
+        self._policy_changes += 1
         self.retention.look_soon(self._streams)
 
     async def truncate(

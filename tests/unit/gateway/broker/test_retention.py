@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker import retention as retention_module
+from gateway.broker import slices
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.policies import Policy
 from gateway.broker.retention import Retention, limits_of
@@ -208,7 +209,7 @@ def test_however_often_it_is_asked_for_all_streams_are_looked_at_once_and_once_m
 ) -> None:
     client.create("a", "b", "c")
     streams = client.broker.streams
-    monkeypatch.setattr(retention_module, "_AT_ONCE", 2)
+    monkeypatch.setattr(slices, "THINGS_A_TURN", 2)
     looked: list[str] = []
 
     async def look(_retention: object, stream: Stream) -> None:
@@ -226,6 +227,25 @@ def test_however_often_it_is_asked_for_all_streams_are_looked_at_once_and_once_m
     streams.logs.retention.look_soon(streams)
     client.broker.loop.run_for(0.05)
     assert looked == ["a", "b", "c"] * 3
+
+
+def test_streams_that_grow_at_once_are_looked_at_in_parts(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "THINGS_A_TURN", 2)
+    names = [f"s{number}" for number in range(5)]
+    looked: list[str] = []
+
+    async def look(_retention: object, stream: Stream) -> None:
+        looked.append(stream.name)
+
+    monkeypatch.setattr(Retention, "evaluate", look)
+    for name in names:
+        client.code("create_stream", m.CreateStream(name, {"max-age": "1h"}))
+        client.broker.streams.logs.retention.grown(client.broker.stream(name))
+    client.broker.loop.run_for(0.05)
+
+    assert looked == names
 
 
 def test_a_mistake_of_ours_is_in_the_log(
@@ -267,15 +287,21 @@ def test_a_policy_changes_how_much_goes_at_once(client: LinkRig) -> None:
 def test_many_streams_are_looked_at_in_parts(
     client: LinkRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention_module, "_AT_ONCE", 2)
-    client.create("a", "b", "c", "d")
-    create(client)
+    monkeypatch.setattr(slices, "THINGS_A_TURN", 2)
+    looked: list[str] = []
 
-    parts = list(client.broker.streams.logs.retention.rounds(client.broker.streams))
+    async def look(_retention: object, stream: Stream) -> None:
+        looked.append(stream.name)
 
-    assert len(parts) == 3
-    for part in parts:
+    monkeypatch.setattr(Retention, "evaluate", look)
+    client.create("a", "b", "c", "d", "e")
+    parts = []
+    for part in client.broker.streams.logs.retention.rounds(client.broker.streams):
         client.broker.store_rig.run(part)
+        parts.append(len(looked))
+
+    assert looked == ["a", "b", "c", "d", "e"]
+    assert len(parts) >= 3
 
 
 def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
