@@ -8,7 +8,7 @@ import logging
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from gateway.management.administration import Administration
+from gateway.management.administration import Administration, Turns
 from gateway.management.definitions.objects import KINDS, Definitions, Key, named
 from gateway.management.definitions.planning import with_own
 from gateway.management.errors import Failed
@@ -18,8 +18,8 @@ from gateway.management.requests.state import KEPT, Kept, Things
 
 log = logging.getLogger(__name__)
 
-MANY: Final = 2_000
-"""Most users, permissions or bindings in one update, which may have 16 MiB."""
+MANY: Final = 500
+"""Most users, permissions or bindings in one update: each takes up to 20 µs in one turn."""
 
 
 async def apply_changes(
@@ -38,11 +38,13 @@ async def apply_changes(
     """
     made: dict[str, set[Key]] = {kind: set() for kind in KINDS}
     made["hosts"].update(before.old.hosts)  # written in two steps, either of which may fail
+    turns = Turns(administration)
     try:
         for kind in KINDS:
             kept = KEPT[kind](administration)
             await in_parallel(
                 _steps(kind, kept, changes.of(kind), made[kind]),
+                give=turns.give,
                 is_over=lambda: administration.importing.is_over,
                 at_once=kept.at_once,
             )

@@ -13,6 +13,8 @@ AT_ONCE: Final = 256
 """Most objects that are on their way to the store together: they share its syncs."""
 
 Step: TypeAlias = Coroutine[Pending[Any], None, Any]
+Give: TypeAlias = Callable[[], Coroutine[Pending[Any], None, None]]
+"""Lets others have their turn if it is time."""
 
 
 class Stopped(Exception):
@@ -27,9 +29,14 @@ FAILURES: Final = (StepFailed, AccessError, BrokerError, StoreError)
 """Errors that a step may raise."""
 
 
+async def _keep() -> None:
+    """Let others have no turn, where there are few steps."""
+
+
 async def in_parallel(
     steps: Iterable[Step],
     *,
+    give: Give = _keep,
     is_over: Callable[[], bool] = lambda: False,
     at_once: int = AT_ONCE,
 ) -> None:
@@ -37,6 +44,7 @@ async def in_parallel(
 
     Args:
         steps: What to do.
+        give: Awaited before each: a store that is quick ends those before at once.
         is_over: Tells whether to begin no more of them.
         at_once: How many may be under way.
 
@@ -48,6 +56,7 @@ async def in_parallel(
     running: deque[Pending[Any]] = deque()
     failure: Exception | None = None
     for step in steps:
+        await give()
         if failure is not None or is_over():
             step.close()
             failure = failure or Stopped("the server is stopping")

@@ -170,6 +170,10 @@ async def _do_all(
             failures.append(error)
 
     try:
-        await in_parallel(map(told, steps), is_over=lambda: administration.importing.is_over)
+        await in_parallel(
+            map(told, steps),
+            give=Turns(administration).give,
+            is_over=lambda: administration.importing.is_over,
+        )
     except Stopped as stopped:
         failures.append(stopped)

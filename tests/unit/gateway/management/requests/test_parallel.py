@@ -40,3 +40,23 @@ def test_the_first_failure_is_told_when_all_that_were_begun_have_ended() -> None
         pending.settle(InternalError("later"))
     with pytest.raises(InternalError, match="first"):
         done.result()
+
+
+def test_others_may_have_their_turn_before_each_step() -> None:
+    turns: list[Pending[None]] = []
+    done: list[int] = []
+
+    async def step(number: int) -> None:
+        done.append(number)
+
+    async def give() -> None:
+        turns.append(Pending())
+        await turns[-1]
+
+    whole = start(in_parallel(map(step, range(3)), give=give))
+
+    for number in range(3):
+        assert (len(turns), len(done)) == (number + 1, number)
+        turns[number].settle(None)
+    assert whole.is_settled
+    assert done == [0, 1, 2]
