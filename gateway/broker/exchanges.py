@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from itertools import islice
 from typing import Final
 
 from gateway.broker.catalogue import Catalogue
@@ -182,6 +183,7 @@ class Exchanges:
             await self._put(declared, *(row for row, _, _ in added.values()))
             for key, (_, binding, stream) in added.items():
                 self.join(declared, key, binding, stream)
+            for stream in dict.fromkeys(stream for _, _, stream in added.values()):
                 _warn_of_twins(declared, stream, self._streams.virtual_host)
 
     async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
@@ -303,14 +305,15 @@ def _warn_of_twins(declared: Declared, stream: Stream, virtual_host: str) -> Non
     """Warn if a partition is bound to its super stream more than once."""
     if not declared.exchange.is_super_stream:
         return
-    twins = [declared.bindings[key] for key in stream.bound_by if key in declared.bindings]
+    theirs = (declared.bindings[key] for key in stream.bound_by if key in declared.bindings)
+    twins = list(islice(theirs, _SHOWN_MAX))
     if len(twins) > 1:
         log.warning(
             "partition bound more than once, and clients read it as often: remove all bindings"
             " but one super_stream=%s stream=%s bindings=%s",
             InHost(declared.exchange.name, virtual_host),
             stream.name,
-            ", ".join(sorted(each.shown for each in twins)[:_SHOWN_MAX]),
+            ", ".join(sorted(each.shown for each in twins)),
         )
 
 

@@ -88,6 +88,18 @@ def test_a_partition_that_is_bound_twice_is_warned_of_with_the_names_of_its_bind
     )
 
 
+def test_many_bindings_of_a_partition_at_once_are_warned_of_once_with_the_names_of_some(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    declare(broker, arguments={SUPER_STREAM: True})
+    many = [Binding(source="e", destination="s", routing_key=f"{key}") for key in range(50)]
+
+    broker.store_rig.run(exchanges(broker).bind(*many))
+
+    (line,) = [one for one in caplog.messages if "bound more than once" in one]
+    assert line.partition("bindings=")[2].count(", ") == 9
+
+
 # Exchanges
 
 
