@@ -101,8 +101,13 @@ class VirtualHost:
         Done when a user was deleted, which `among` names. An opening does it for all, since a crash
         may come between, and so does a timer, since the store may have refused.
         """
-        await self.commits.sinks.drop_strangers(self.has_user, among)
-        await self.commits.stages.drop_strangers(self.has_user, among)
+        sinks, stages = self.commits.sinks, self.commits.stages
+        if among is not None:
+            among = [each for each in among if sinks.may_be_of(each) or stages.are_of(each)]
+            if not among:  # as in most virtual hosts
+                return
+        await sinks.drop_strangers(self.has_user, among)
+        await stages.drop_strangers(self.has_user, among)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""

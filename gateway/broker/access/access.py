@@ -200,11 +200,13 @@ class Access:
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
         """Let connections whose rights have changed judge what they have open, and end tokens."""
         may_of = {key: lru_cache(None)(partial(self.may, *key)) for key in changed}
-        for connection in self._connections:
-            may = may_of.get((connection.user, connection.virtual_host_name))
-            if may is not None:
-                connection.rights_changed(may)
-        self.standings.look_again(user for user, _ in changed)
+        users = {user for user, _ in changed}
+        for user in users:
+            for connection in self._connections.of(user=user):
+                may = may_of.get((user, connection.virtual_host_name))
+                if may is not None:
+                    connection.rights_changed(may)
+        self.standings.look_again(users)
 
     async def delete_permission(self, user: str, virtual_host: str) -> None:
         """Take a user everything in a virtual host; what it has open there ends.

@@ -49,6 +49,10 @@ class KeptStages:
         """Return a user's stages in no commit."""
         return [stage for stage in self._all_of(user) if not stage.commit]
 
+    def are_of(self, user: str) -> bool:
+        """Tell whether a user has stages."""
+        return user in self._by_user
+
     def bytes_of(self, user: str) -> int:
         """Return the bytes that a user has staged here."""
         return sum(stage.size_bytes for stage in self._all_of(user))

@@ -322,6 +322,10 @@ def test_who_else_has_sinks_and_stages_is_not_asked_about_where_one_user_goes(
 
     monkeypatch.setattr(rig.broker.virtual_host, "has_user", counted)
 
+    rig.run(rig.broker.access.put_user(User("stranger", None)))
+    rig.run(rig.broker.access.delete_user("stranger"))
+    assert asked == []  # it has nothing here
+
     rig.run(rig.broker.access.delete_user(app))
     assert set(asked) == {app}
 
