@@ -282,7 +282,11 @@ def test_every_section_of_definitions_is_tried_here() -> None:
     assert SECTION.keys() == set(SECTIONS)
 
 
-@pytest.mark.parametrize(("name", "section"), [*SECTION.items(), ("parameters", UNKNOWN)])
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [*SECTION.items(), ("parameters", UNKNOWN)],
+    ids=[*SECTION, "unknown parameters"],
+)
 def test_definitions_twice_as_long_cost_twice_as_much_and_no_turn_is_long(
     empty: HutchServer, name: str, section: Section
 ) -> None:

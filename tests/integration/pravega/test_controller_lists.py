@@ -18,16 +18,20 @@ from google.protobuf.message import Message
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
 from tests.controller_client import SERVICE, ControllerClient
-from tests.integration.costs import Costs, check_growth
+from tests.integration.costs import Costs, amount, check_growth
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.server import StoreProcess
 
-MOST: Final = 1_000
+MOST: Final = amount(1_000, 300)
 """Open segments of a stream; the names in a list are as many."""
 EPOCHS: Final = 5
 """All segments that still hold data were written in so many epochs."""
 SCOPE: Final = "scope"
 _numbers = count()
+_streams: list[pb.StreamInfo] = []
+"""Those that a call has made."""
+_scopes: list[pb.ScopeInfo] = []
+"""Those that are there to be listed."""
 
 Client = ControllerClient
 Ids = list[int]
@@ -68,7 +72,8 @@ WITH_LISTS: Final = [
 
 
 def new() -> pb.StreamInfo:
-    return pb.StreamInfo(scope=SCOPE, stream=f"stream{next(_numbers)}")
+    _streams.append(pb.StreamInfo(scope=SCOPE, stream=f"stream{next(_numbers)}"))
+    return _streams[-1]
 
 
 def config(of: pb.StreamInfo, items: int) -> pb.StreamConfig:
@@ -89,9 +94,8 @@ def stream(client: Client, items: int, epochs: int = 1) -> tuple[pb.StreamInfo, 
     return of, ids
 
 
-@cache
 def old_stream(client: Client, items: int) -> tuple[pb.StreamInfo, list[Ids]]:
-    """Make such a stream with all epochs, once."""
+    """Make such a stream with all epochs: what follows from them is found once for each."""
     return stream(client, items, EPOCHS)
 
 
@@ -118,8 +122,13 @@ def between(client: Client, items: int) -> pb.StreamCutRange:
 
 
 def truncation(client: Client, items: int) -> pb.StreamCut:
-    of, ids = stream(client, items, EPOCHS)
+    of, ids = old_stream(client, items)
     return pb.StreamCut(streamInfo=of, cut=cut(ids[-1]))
+
+
+def first_cut(client: Client, items: int) -> pb.StreamCut:
+    of, ids = old_stream(client, items)
+    return pb.StreamCut(streamInfo=of, cut=cut(ids[0]))
 
 
 def whole(client: Client, items: int) -> pb.ScaleRequest:
@@ -127,7 +136,6 @@ def whole(client: Client, items: int) -> pb.ScaleRequest:
     return scaling(of, ids, items)
 
 
-@cache
 def split(client: Client, items: int) -> pb.SegmentId:
     """Make a stream whose one segment is followed by all the others."""
     of, ((first,),) = stream(client, 1)
@@ -146,11 +154,13 @@ def scope(client: Client, items: int) -> pb.ScopeInfo:
     return of
 
 
-@cache
 def scopes(client: Client, items: int) -> pb.ScopesRequest:
-    """Make so many scopes, those of other tests among them."""
-    while next(_numbers) < items:
-        client.ask("createScope", pb.ScopeInfo(scope=f"scope{next(_numbers)}"))
+    """Have so many scopes, beside those of other tests."""
+    while len(_scopes) > items:
+        client.ask("deleteScope", _scopes.pop())
+    while len(_scopes) < items:
+        _scopes.append(pb.ScopeInfo(scope=f"scope{next(_numbers)}"))
+        client.ask("createScope", _scopes[-1])
     return pb.ScopesRequest()
 
 
@@ -169,9 +179,7 @@ REQUESTS: Final[dict[str, Callable[[Client, int], Message]]] = {
     "getSegmentsImmediatelyFollowing": split,
     "getSegmentsImmediatlyFollowing": split,
     "getSegmentsBetween": between,
-    "isStreamCutValid": lambda client, items: pb.StreamCut(
-        streamInfo=old_stream(client, items)[0], cut=cut(old_stream(client, items)[1][0])
-    ),
+    "isStreamCutValid": first_cut,
     "scale": whole,
     "createTransaction": lambda client, items: pb.CreateTxnRequest(
         streamInfo=stream(client, items)[0], lease=60_000
@@ -185,9 +193,6 @@ REQUESTS: Final[dict[str, Callable[[Client, int], Message]]] = {
     ),
     "getControllerServerList": lambda _client, _items: pb.ServerRequest(),
 }
-
-CHANGES: Final = {"createStream", "truncateStream", "scale", "createTransaction"}
-"""Calls that need a stream of their own each time."""
 
 
 def test_every_call_with_a_list_is_tried_here() -> None:
@@ -203,9 +208,10 @@ def test_a_call_about_twice_as_many_costs_twice_as_much_and_no_turn_is_long(
         request: Any = REQUESTS[name](client, items)
         with Costs(server, is_judged=False) as costs:
             client.ask(name, request)
-        if name in CHANGES:  # the collector of garbage has as little to look at as before
-            client.ask("sealStream", request.streamInfo)
-            client.ask("deleteStream", request.streamInfo)
+        while _streams:  # the collector of garbage has as little to look at as before
+            of = _streams.pop()
+            client.ask("sealStream", of)
+            client.ask("deleteStream", of)
         return costs
 
     check_growth(cost, MOST)
