@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gateway.stream.wire import messages as m
 from pyspark_hutch.jobs.errors import JobFailed, WrongArgument
 from tests.spark.commands import ROOT, Run, json_bodies, run
 from tests.spark.conftest import Place
@@ -205,6 +206,7 @@ def test_the_python_of_the_page_runs_as_printed(
     monkeypatch.setattr(session, "session", shared)
     monkeypatch.chdir(tmp_path)
     with place.client() as client:
+        client.code_of("delete_stream", m.DeleteStream("orders"))  # another page has one as well
         publish(client, "orders", json_bodies(10))
     page = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
     first, second = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
