@@ -28,7 +28,7 @@ PERMISSION: Final = {"configure": "", "write": "", "read": ""}
 PARTITIONS: Final = 1_000
 DEFINED: Final = 10_000
 """Entries of a section. A body of 10 MiB has room for more, which take minutes to store."""
-VIRTUAL_HOSTS: Final = 2_000
+VIRTUAL_HOSTS: Final = 1_000
 """Each of them has tables of its own."""
 NEW: Final = "(new)"
 _numbers = count()
