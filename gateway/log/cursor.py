@@ -29,6 +29,7 @@ from gateway.log.kernel.chunks import (
 from gateway.log.log import Readers, StreamLog
 from gateway.log.lookahead import PIECES_AHEAD, Lookahead
 from gateway.log.open_chunk import Delivery
+from gateway.log.ports import nothing
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import find_behind, say_damaged
 from store.api import APPEND_BYTES_MAX
@@ -88,9 +89,11 @@ class Cursor:
         )
 
     def close(self) -> None:
-        """Stop; `wake` is not called any more."""
+        """Stop; `wake` is not called any more, and nothing here refers back to the reader."""
         self._is_closed = True
         self.log.readers.forget(self._call_woken)
+        self._wake = self._call_woken = nothing
+        self._lookahead.close()
 
     def next(self, scratch: bytearray) -> Delivery | None:
         """Return the next chunk. None: `wake` will be called when there may be one.

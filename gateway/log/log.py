@@ -23,7 +23,7 @@ from gateway.log.open_chunk import (
     confirm_all,
     lose_all,
 )
-from gateway.log.ports import LogPorts
+from gateway.log.ports import LogPorts, nothing
 from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
@@ -168,8 +168,8 @@ class StreamLog:
         self._drained: list[Callable[[], object]] = []
         self.readers = Readers(stream, ports.schedule)
         # Made once: each look-up of a method makes an object.
-        self._call_flush = self.flush
-        self._call_appended = self.appended
+        self._call_flush: Callable[[], None] = self.flush
+        self._call_appended: Callable[[Appended | StoreError], None] = self.appended
         self.in_flight_bytes = 0
         self._sizes = ChunkSizes(ports.buffers)
         self.epoch = state.epoch
@@ -481,6 +481,8 @@ class StreamLog:
         self.readers.waiting.clear()
         self._ports.failed(self, error)
         self._tell_drained()
+        self._call_flush = self._call_appended = self.readers._call_unshare = nothing  # noqa: SLF001
+        self._ports = self._ports.over()  # no ring is left that would wait for the collector
 
     def now_ms(self) -> int:
         """Return the time that a new chunk would get."""

@@ -15,6 +15,7 @@ from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import NEEDS_BYTES
 from gateway.log.log import StreamLog
 from gateway.log.marks import marks_of, span_around
+from gateway.log.ports import nothing
 from gateway.log.salvage import next_chunk
 from gateway.log.skipping import ONE_CHUNK, end_of_damage, say_damaged
 from gateway.log.verifying import Verified, verify
@@ -69,6 +70,10 @@ class Lookahead:
         self._is_checking = False
         # The position where checking failed once.
         self._failed_at = -1
+
+    def close(self) -> None:
+        """Tell the reader nothing more, and do not refer to it: it holds this."""
+        self._wake = self._failed = nothing
 
     def is_verified(self, position: int) -> bool:
         """Tell whether the chunk at a position is verified; if not, `wake` will be called."""

@@ -1,7 +1,7 @@
 """Ports of a log: all that it asks of its surroundings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gateway.log.open_chunk import ChunkBuffers
@@ -10,6 +10,10 @@ from store.errors import StoreError
 
 if TYPE_CHECKING:
     from gateway.log.log import StreamLog
+
+
+def nothing(*_arguments: object) -> None:
+    """Do nothing: what is over calls this, and refers no more to what it called."""
 
 
 @dataclass(slots=True)
@@ -30,4 +34,8 @@ class LogPorts:
     schedule: Callable[[Callable[[], None]], object]
     failed: Callable[["StreamLog", StoreError], None]
     save: Callable[["StreamLog", Snapshot], object]
-    grown: Callable[["StreamLog"], object] = lambda _log: None
+    grown: Callable[["StreamLog"], object] = nothing
+
+    def over(self) -> "LogPorts":
+        """Return the same for a log that has failed: the owner of the log is told nothing more."""
+        return replace(self, failed=nothing, save=nothing, grown=nothing)

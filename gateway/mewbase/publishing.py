@@ -15,7 +15,7 @@ from gateway.server.front import Ports
 
 
 class Publisher:
-    """Puts events of one connection into one channel; a `RecordSink`.
+    """Puts events of one connection into one channel.
 
     Attributes:
         stream: The channel's stream.
@@ -28,11 +28,8 @@ class Publisher:
         self.stream = stream
         self._log = log
         self._ports = ports
-        self._errors_as_text = errors_as_text
-        self._writer = RecordWriter(log, self)
-        self._waiting: deque[int] = deque()
-        self._stored_count = 0
-        self._lost_count = 0
+        self._answers = _Answers(stream.name, ports, errors_as_text)
+        self._writer = RecordWriter(log, self._answers)
 
     @property
     def has_failed(self) -> bool:
@@ -48,44 +45,60 @@ class Publisher:
             StoreError: The log has failed, or can only be read.
         """
         self._writer.put(record_of(event))
-        self._waiting.append(request_id)
+        self._answers.waiting.append(request_id)
         self._ports.taken(1, self._log)
 
     def when_room(self, callback: Callable[[], object]) -> None:
         """Call `callback` once `put` has room again."""
         self._writer.when_room(callback)
 
+    def details(self, number: int) -> PublisherDetails:
+        """Return the details that administrators see."""
+        answers = self._answers
+        settled = answers.stored_count + answers.lost_count
+        return PublisherDetails(
+            number=number,
+            reference="",
+            stream=self.stream,
+            published=settled + len(answers.waiting),
+            confirmed=answers.stored_count,
+            errored=answers.lost_count,
+        )
+
+
+class _Answers:
+    """The answers to a publisher's requests; a `RecordSink`.
+
+    The writer refers to its sink, so this is not the publisher, which refers to the writer.
+    """
+
+    def __init__(self, channel: str, ports: Ports, errors_as_text: Callable[[], bool]) -> None:
+        self._channel = channel
+        self._ports = ports
+        self._errors_as_text = errors_as_text
+        self.waiting: deque[int] = deque()
+        self.stored_count = 0
+        self.lost_count = 0
+
     def committed(self, count: int) -> None:
         """Answer the oldest `count` requests: their events are stored."""
-        self._stored_count += count
-        take = self._waiting.popleft
+        self.stored_count += count
+        take = self.waiting.popleft
         self._ports.send(b"".join([writing.stored(take()) for _ in range(count)]))
         self._ports.settled(count)
 
     def lost(self, count: int) -> None:
         """Answer the oldest `count` requests: their events will never be stored."""
-        self._lost_count += count
-        reason = f"the event could not be stored in channel {self.stream.name}"
+        self.lost_count += count
+        reason = f"the event could not be stored in channel {self._channel}"
         for _ in range(count):
             self._ports.send(
                 writing.refused(
                     RESPONSE,
-                    self._waiting.popleft(),
+                    self.waiting.popleft(),
                     Code.NOT_STORED,
                     reason,
                     as_text=self._errors_as_text(),
                 )
             )
         self._ports.settled(count)
-
-    def details(self, number: int) -> PublisherDetails:
-        """Return the details that administrators see."""
-        settled = self._stored_count + self._lost_count
-        return PublisherDetails(
-            number=number,
-            reference="",
-            stream=self.stream,
-            published=settled + len(self._waiting),
-            confirmed=self._stored_count,
-            errored=self._lost_count,
-        )

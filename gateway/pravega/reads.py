@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +31,9 @@ class Reads(Source):
 
     def __init__(self, desk: Desk, ports: Ports) -> None:
         super().__init__()
-        self._desk = desk
+        self._desk: Desk = weakref.proxy(desk)  # which has this, and stops it before it goes
+        self._store = desk.store
+        self._reads_max = desk.host.wire.reads_max
         self._ports = ports
         self._asked: deque[ReadSegment] = deque()
         self._waiting: dict[int, tuple[ReadSegment, Cancel]] = {}
@@ -38,6 +41,7 @@ class Reads(Source):
         self._under_way = 0
         self._ready: deque[bytes] = deque()
         self._is_holding = False
+        self._is_over = False
 
     # Asked
 
@@ -45,7 +49,7 @@ class Reads(Source):
         """Answer a read, once there are bytes and room for them."""
         self._asked.append(request)
         self._go_on()
-        if len(self._asked) + len(self._waiting) >= self._desk.host.wire.reads_max:
+        if len(self._asked) + len(self._waiting) >= self._reads_max:
             self._is_holding = True
             self._ports.hold()
 
@@ -55,14 +59,14 @@ class Reads(Source):
             self._read(self._asked.popleft())
         if self._is_holding:
             open_reads = len(self._asked) + len(self._waiting)
-            if open_reads < self._desk.host.wire.reads_max:
+            if open_reads < self._reads_max:
                 self._is_holding = False
                 self._ports.release()
 
     def _read(self, request: ReadSegment) -> None:
         def done(outcome: ReadResult | StoreError) -> None:
             self._under_way -= 1
-            if self._desk.is_over:
+            if self._is_over:
                 return
             if isinstance(outcome, ReadResult) and not outcome.data and not outcome.end_of_segment:
                 self._wait(request)
@@ -71,7 +75,7 @@ class Reads(Source):
             self._go_on()
 
         size = min(max(request.suggested_length, READ_BYTES_MIN), READ_BYTES_MAX)
-        self._desk.store.read(request.segment, request.offset, size, done=done)
+        self._store.read(request.segment, request.offset, size, done=done)
 
     def _wait(self, request: ReadSegment) -> None:
         """Answer when there are bytes at the offset."""
@@ -89,8 +93,7 @@ class Reads(Source):
             self._go_on()
 
         size = min(max(request.suggested_length, READ_BYTES_MIN), _TAIL_BYTES_MAX)
-        read = self._desk.store.read
-        cancel = read(request.segment, request.offset, size, done=done, wait=True)
+        cancel = self._store.read(request.segment, request.offset, size, done=done, wait=True)
         self._waiting[key] = request, cancel
 
     # Answered
@@ -152,7 +155,8 @@ class Reads(Source):
         self._desk.reply(no_bytes)
 
     def stop(self) -> None:
-        """Give up all of them."""
+        """Give up all of them: the connection is over."""
+        self._is_over = True
         for _, cancel in self._waiting.values():
             cancel()
         self._waiting.clear()

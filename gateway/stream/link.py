@@ -58,7 +58,7 @@ class Link(Visit):
         self.references: set[tuple[str, str]] = set()
         self.memberships: dict[int, Membership] = {}
         """Memberships of subscriptions in groups with a single active consumer, by their ids."""
-        self.questions = Questions(self)
+        self.questions = Questions()
         self._after_reply: list[Callable[[], object]] = []
 
     def enter(self, virtual_host: VirtualHost) -> None:

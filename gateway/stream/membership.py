@@ -35,7 +35,7 @@ class Link(Protocol):
 
     @property
     def questions(self) -> "Questions":
-        """The questions to its client."""
+        """The questions to its client, which do not refer to it: its members do."""
         ...
 
     def shown(self, stream: Stream) -> str:
@@ -58,17 +58,18 @@ class Membership:
         subscription: The subscription.
         name: Name of the group.
         spec: The place where the subscription asked to start.
+        link: Its connection.
         question: The last question to the client; None before that, and once it has left.
     """
 
-    __slots__ = ("_link", "name", "question", "spec", "subscription")
+    __slots__ = ("link", "name", "question", "spec", "subscription")
 
     def __init__(self, link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
         self.subscription = subscription
         self.name = name
         self.spec = spec
         self.question: Question | None = None
-        self._link = link
+        self.link = link
 
     @property
     def generation(self) -> int:
@@ -78,7 +79,7 @@ class Membership:
     def become(self, *, active: bool) -> None:
         """Ask the client to start, or to step down; deliveries stop at once."""
         self.subscription.pause()
-        self._link.questions.ask(self, active=active)
+        self.link.questions.ask(self, active=active)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,8 +95,7 @@ class Question:
 class Questions:
     """Open questions to a connection's client; at most one for each member."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self) -> None:
         self._next_id = 0
         self._open: dict[int, Question] = {}
 
@@ -108,13 +108,13 @@ class Questions:
         correlation_id = self._next_id
         self._next_id = (correlation_id + 1) % _CORRELATION_IDS
         subscription = membership.subscription
-        link = self._link
+        link = membership.link
         limit_ms = link.host.service.consumer_update_timeout_ms
         question = Question(
             membership,
             correlation_id,
             active,
-            link.ports.later(limit_ms, lambda: self._time_is_up(question)),
+            link.ports.later(limit_ms, lambda: _time_is_up(question)),
         )
         self._open[correlation_id] = question
         membership.question = question
@@ -142,14 +142,16 @@ class Questions:
             self.answered(membership.question.correlation_id)
             membership.question = None
 
-    def _time_is_up(self, question: Question) -> None:
-        membership, link = question.membership, self._link
-        log.warning(
-            "consumer update not answered peer=%s stream=%s name=%r active=%s limit_ms=%d",
-            link.ports.peer,
-            link.shown(membership.subscription.stream),
-            membership.name,
-            question.is_active,
-            link.host.service.consumer_update_timeout_ms,
-        )
-        link.end("consumer update not answered")
+
+def _time_is_up(question: Question) -> None:
+    membership = question.membership
+    link = membership.link
+    log.warning(
+        "consumer update not answered peer=%s stream=%s name=%r active=%s limit_ms=%d",
+        link.ports.peer,
+        link.shown(membership.subscription.stream),
+        membership.name,
+        question.is_active,
+        link.host.service.consumer_update_timeout_ms,
+    )
+    link.end("consumer update not answered")

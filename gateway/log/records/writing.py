@@ -179,6 +179,7 @@ class RecordWriter:
         try:
             while self._parts and (is_stored := self._parts[0].is_stored) is not None:
                 part = self._parts.popleft()
+                del part.chunk  # which refers to it
                 self.waiting_count -= part.count
                 self.waiting_bytes -= part.bytes
                 if is_stored:

@@ -173,6 +173,9 @@ class BoundedProtocol(H11Protocol):
         self._input.forget(self)
         if self.flow is not None:
             super().connection_lost(exc)
+        # They refer to this, by the function of a login; a request under way has its own.
+        self.cycle = self.scope = None  # type: ignore[assignment]  # as uvicorn begins
+        self.app_state = {}
 
     def displace(self) -> None:
         """End the connection for another one."""

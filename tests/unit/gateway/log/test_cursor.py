@@ -15,6 +15,7 @@ from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
+from tests.rings import no_rings
 from tests.unit.gateway.log.conftest import MakeRig, reopened_on
 from tests.unit.gateway.log.log_rig import (
     FORGETFUL,
@@ -468,3 +469,14 @@ def test_what_is_shared_passes_no_filter_unseen(rig: LogRig) -> None:
 
     assert everything.all_now()[0].records() == [b"a"]
     assert figs.all_now() == []
+
+
+def test_a_closed_cursor_goes_without_the_collector(rig: LogRig) -> None:
+    log = rig.create()
+    rig.commit(log, b"a")
+    with no_rings():
+        tap = rig.cursor(log)
+        tap.all_now()
+        assert tap.next() is None
+        tap.cursor.close()
+        del tap

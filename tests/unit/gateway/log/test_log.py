@@ -11,6 +11,7 @@ from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from store.errors import NoSuchSegment
 from tests.chunks import SubBatch
+from tests.rings import no_rings
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (
     NAMES,
@@ -441,3 +442,11 @@ def test_a_log_that_failed_has_no_final_snapshot(rig: LogRig) -> None:
     rig.loop.run_until(lambda: log.failure is not None and log.is_idle)
 
     assert log.final_snapshot() is None
+
+
+def test_a_log_that_has_failed_goes_without_the_collector(rig: LogRig) -> None:
+    with no_rings():
+        log = rig.create()
+        rig.commit(log, b"a")
+        log.fail(NoSuchSegment("deleted"))
+        del log

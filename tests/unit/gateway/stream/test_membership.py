@@ -21,6 +21,7 @@ from gateway.stream.wire.offsets import (
     at_offset,
 )
 from tests.chunks import SubBatch
+from tests.rings import no_rings
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 OK = ResponseCode.OK
@@ -466,3 +467,12 @@ def test_who_loses_the_stream_alone_is_followed(client: LinkRig) -> None:
     assert client.take("metadata_update") == [m.MetadataUpdate(6, "s")]
     assert client.link not in stream.watchers
     assert asked(other) == [(0, 1, True)]
+
+
+@pytest.mark.usefixtures("client")
+def test_a_link_that_is_closed_goes_without_the_collector(broker: Broker) -> None:
+    with no_rings():
+        member = broker.link()
+        join(member)
+        member.link.close()
+        del member

@@ -14,6 +14,7 @@ from gateway.log.records.writing import (
     RecordWriter,
 )
 from store.errors import NoSuchSegment, SegmentFailed
+from tests.rings import no_rings
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, put
 
@@ -343,3 +344,10 @@ def test_a_log_that_can_only_be_read_takes_nothing(rig: LogRig) -> None:
     with pytest.raises(SegmentFailed, match="in doubt"):
         writer.put(b"x")
     assert writer.waiting_count == 0
+
+
+def test_what_is_stored_goes_without_the_collector(rig: LogRig) -> None:
+    log = rig.create()
+    with no_rings():
+        put_all(RecordWriter(log, Told()), [b"a", b"b"])
+        rig.settle(log)
