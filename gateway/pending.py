@@ -49,15 +49,22 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """Return the value or raise the exception. Only when settled."""
         assert self._is_settled
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        return self._outcome  # type: ignore[return-value]  # settled, so it is a T
+        outcome = self._outcome
+        if isinstance(outcome, BaseException):
+            try:
+                raise outcome
+            finally:
+                del self, outcome  # the error's traceback has this frame: a ring
+        return outcome  # type: ignore[return-value]  # settled, so it is a T
 
     def __await__(self) -> Generator["Pending[Any]", None, T]:
         """Wait; yields itself to the function that runs the coroutine."""
         if not self._is_settled:
             yield self
-        return self.result()
+        try:
+            return self.result()
+        finally:
+            del self  # as in `result`
 
 
 def asked(call: Callable[[Callable[[T | Exception], None]], object]) -> Pending[T]:

@@ -35,6 +35,7 @@ from gateway.broker.policy_settings import (
 )
 from gateway.broker.ranking import Ranking
 from gateway.log.names import operator_policy_table, policy_table
+from gateway.log.ports import nothing
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
@@ -186,7 +187,7 @@ class PolicyTable:
         self._ready: dict[str, _Ready] = {}
         self._for_streams: Ranking[_Ready] = Ranking()
         self._for_exchanges: Ranking[_Ready] = Ranking()
-        self.changed: Callable[[], object] = lambda: None
+        self.changed: Callable[[], object] = nothing
 
     def all(self) -> list[Policy]:
         """Return all policies, by name."""
@@ -282,6 +283,10 @@ class Policies(PolicyTable):
         super().__init__(kept)
         self.operators = operators
         operators.changed = self._operators_changed
+
+    def let_go(self) -> None:
+        """Tell of no change any more: there are no streams."""
+        self.changed = self.operators.changed = nothing
 
     def _operators_changed(self) -> None:
         self.changed()

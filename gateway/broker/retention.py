@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from gateway.broker.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
 from gateway.broker.catalogue import StreamEntry
-from gateway.broker.errors import BrokerError
+from gateway.broker.errors import BrokerError, StreamDoesNotExist
 from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
 from gateway.log.errors import LogError, NothingRemoved
@@ -103,6 +103,10 @@ class Retention:
         self._is_wanted = False
         line = "disk is full, so planned records are removed stream=%s held_from=%d before=%d"
         self._held_removed = Seldom(log, line)
+
+    def let_go(self) -> None:
+        """Look at no stream any more, and refer to no logs: all streams are deleted."""
+        self._ports = replace(self._ports, log_of=_no_log, limits_of=_no_limits)
 
     # When
 
@@ -330,3 +334,11 @@ def _ended(outcome: BaseException | None) -> None:
     """Let a programming error be seen: no caller waits for these coroutines."""
     if outcome is not None:
         log.error("retention check failed", exc_info=outcome)
+
+
+async def _no_log(stream: Stream) -> StreamLog:
+    raise StreamDoesNotExist(stream.name)
+
+
+def _no_limits(_stream: Stream) -> Limits:
+    return Limits(None, None, SEGMENT_BYTES_DEFAULT)

@@ -9,6 +9,7 @@ from gateway.log.extent import Extent
 from gateway.log.log import StreamLog
 from gateway.log.retention import Limits
 from gateway.pending import Pending
+from store.errors import NoSuchSegment
 
 
 class Watcher(Protocol):
@@ -57,3 +58,8 @@ class Stream:
     def name(self) -> str:
         """As clients say it."""
         return self.entry.name
+
+    def end_log(self) -> None:
+        """End its log, since its data is deleted: the log refers no more to what refers to it."""
+        if self.log is not None:
+            self.log.fail(NoSuchSegment(f"stream {self.name!r} is deleted"))

@@ -215,6 +215,12 @@ class StreamLogs:
         self._policy_changes += 1
         self.retention.look_soon(self._streams)
 
+    def let_go(self) -> None:
+        """Refer to nothing that refers to this: all streams are deleted."""
+        self._streams = ()
+        self.policies.let_go()
+        self.retention.let_go()
+
     async def truncate(
         self, stream: Stream, *, offset: int | None = None, timestamp_ms: int | None = None
     ) -> int:

@@ -21,7 +21,7 @@ from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.logs import InHost
-from gateway.pending import Pending, start
+from gateway.pending import Pending, asked, start
 from store.api import Operations, SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 
@@ -231,14 +231,14 @@ class StreamStorage:
 
 async def delete_segments(store: Operations, segments: Iterable[str]) -> None:
     """Delete segments, as far as they are there. Raises StoreError."""
-    deletions: list[Pending[None]] = []
-    for segment in segments:
-        deleted: Pending[None] = Pending()
-        store.delete_segment(segment, done=deleted.settle)
-        deletions.append(deleted)
-    for each in deletions:
+    deletions = [_deletion(store, segment) for segment in segments]
+    while deletions:
         with suppress(NoSuchSegment):
-            await each
+            await deletions.pop(0)
+
+
+def _deletion(store: Operations, segment: str) -> Pending[None]:
+    return asked(lambda done: store.delete_segment(segment, done=done))
 
 
 async def _tried_again(action: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:

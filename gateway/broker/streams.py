@@ -26,6 +26,7 @@ from gateway.broker.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
 from gateway.log import names
+from gateway.log.ports import nothing
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.logs import InHost
 from store.api import TableEntry
@@ -53,7 +54,7 @@ class Streams:
         self.virtual_host = virtual_host
         self._is_going = False
         self.catalogue = catalogue
-        self.when_gone: Callable[[Stream], object] = lambda _stream: None
+        self.when_gone: Callable[[Stream], object] = nothing
         """Called with a stream at the moment in which it is gone for clients."""
         self._ports = ports
         self._streams: dict[str, Stream] = {}
@@ -61,8 +62,7 @@ class Streams:
         self.limits: Callable[[], Mapping[str, int]] = dict
         """Returns the limits of the virtual host."""
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
-        # For creations and deletions of one name.
-        self.locks = Locks()
+        self.locks = Locks()  # for creations and deletions of one name
         self.logs = StreamLogs(virtual_host, ports, tracking, policies, self.storage, self)
 
     def __iter__(self) -> Iterator[Stream]:
@@ -193,6 +193,7 @@ class Streams:
             stream = self.find(name)
             self._take_out(stream, gone)
             await self.storage.discard(stream)
+            self._ports.schedule(stream.end_log)
         log.info("stream deleted stream=%s", self._at(name))
 
     async def delete_all(self) -> None:
@@ -237,6 +238,8 @@ class Streams:
         for stream in streams:
             self._take_out(stream, gone)
         await self.storage.discard(*streams, topology=topology, is_marked=True)
+        for stream in streams:
+            self._ports.schedule(stream.end_log)
 
     def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
         """Hide a stream from clients."""

@@ -15,7 +15,8 @@ from gateway.broker.groups import Groups, partition_index
 from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
-from gateway.pending import Pending
+from gateway.log.ports import nothing
+from gateway.pending import Pending, asked
 from store.api import SegmentStore
 from store.errors import NoSuchSegment
 
@@ -70,13 +71,13 @@ class VirtualHost:
             ExchangeDoesNotExist: No such exchange.
         """
         found = self.exchanges.route(exchange, routing_key)
-        asked = {exchange, DEFAULT_EXCHANGE}
+        tried = {exchange, DEFAULT_EXCHANGE}
         while not found:
             other = self._alternate_of(exchange)
-            if other is None or other in asked or other not in self.exchanges:
+            if other is None or other in tried or other not in self.exchanges:
                 break
             exchange = other
-            asked.add(exchange)
+            tried.add(exchange)
             found = self.exchanges.route(exchange, routing_key)
         return found
 
@@ -125,10 +126,17 @@ class VirtualHost:
         await self.streams.delete_all()
         await self.commits.delete_content()
         for table in (*(table_of(self.name) for table_of in _TABLES), *self.more_tables):
-            deleted: Pending[None] = Pending()
-            store.delete_table(table, done=deleted.settle)
             with suppress(NoSuchSegment):
-                await deleted
+                await _deletion(store, table)
+
+    def let_go(self) -> None:
+        """Break the rings of its objects, so that they go with the last use: it is deleted."""
+        self.streams.when_gone = nothing
+        self.streams.logs.let_go()
+
+
+def _deletion(store: SegmentStore, table: str) -> Pending[None]:
+    return asked(lambda done: store.delete_table(table, done=done))
 
 
 async def open_virtual_host(

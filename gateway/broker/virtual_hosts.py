@@ -218,6 +218,7 @@ class VirtualHosts:
         await opened.delete_content(self._ports.store)
         await self._kept.write({_key(opened.name): None})
         del self._entries[opened.name]
+        opened.let_go()
         log.info("virtual host deleted name=%s", opened.name)
 
     async def close(self) -> None:

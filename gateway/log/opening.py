@@ -45,7 +45,7 @@ from gateway.log.restoring import (
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
-from gateway.pending import Pending
+from gateway.pending import Pending, asked
 from store.api import (
     ABSENT,
     APPEND_BYTES_MAX,
@@ -264,15 +264,17 @@ async def _note_refusal(stream: str, writer: Writer, number: int, state: LogStat
     Nothing is written under a number that is stored already. The store reports a fault of the
     segment before a fault of the number.
     """
-    appended: Pending[Appended] = Pending()
-    writer.append(b"", number, done=appended.settle)
     try:
-        await appended
+        await _nothing_appended(writer, number)
     except (EventNumberTooLow, InvalidArgument):
         pass  # it would take other numbers
     except (CorruptSegment, SegmentFailed, SegmentSealed) as error:
         state.read_only = error
         log.error("stream can only be read stream=%s error=%s", stream, error)  # noqa: TRY400  # for the operator
+
+
+def _nothing_appended(writer: Writer, number: int) -> Pending[Appended]:
+    return asked(lambda done: writer.append(b"", number, done=done))
 
 
 async def _scan(

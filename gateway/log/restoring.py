@@ -17,7 +17,7 @@ from gateway.log.salvage import next_chunk
 from gateway.log.sequences import NO_MARK_KNOWN, UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
-from gateway.pending import Pending
+from gateway.pending import Pending, asked
 from store.api import (
     APPEND_BYTES_MAX,
     READ_BYTES_MAX,
@@ -84,9 +84,7 @@ async def read_index(store: SegmentStore, segment: str) -> bytes | None:
 
 async def read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
     """Read a small segment: its start, and all its bytes. Raises StoreError."""
-    described: Pending[SegmentInfo] = Pending()
-    store.info(segment, done=described.settle)
-    info = await described
+    info: SegmentInfo = await asked(lambda done: store.info(segment, done=done))
     parts: list[bytes] = []
     position = info.start
     while position < info.length:

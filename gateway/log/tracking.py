@@ -12,8 +12,8 @@ from gateway.log.kept_snapshots import KeptSnapshots, read_values
 from gateway.log.names import begun_key, generation_of, tracking_key
 from gateway.log.offset_references import REFERENCES_MAX, OffsetReferences
 from gateway.log.seldom import Seldom
-from gateway.pending import Pending
-from store.api import SegmentStore, TableEntry, TablePage
+from gateway.pending import Pending, asked
+from store.api import SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 
 log = logging.getLogger(__name__)
@@ -293,13 +293,15 @@ def _offset_in(value: bytes) -> int:
 
 async def has_table(store: SegmentStore, table: str) -> bool:
     """Return whether a table exists."""
-    described: Pending[object] = Pending()
-    store.table_info(table, done=described.settle)
     try:
-        await described
+        await _described(store, table)
     except NoSuchSegment:
         return False
     return True
+
+
+def _described(store: SegmentStore, table: str) -> Pending[tuple[SegmentInfo, int]]:
+    return asked(lambda done: store.table_info(table, done=done))
 
 
 async def create_table_if_missing(store: SegmentStore, table: str) -> None:

@@ -1,6 +1,9 @@
+from contextlib import suppress
+
 import pytest
 
 from gateway.pending import Pending, asked, run, start
+from tests.rings import no_rings
 
 
 async def answer_of(pending: Pending[int]) -> int:
@@ -164,3 +167,12 @@ def test_what_is_asked_with_a_callback_gives_what_that_gets() -> None:
     assert got.result() == 7
     with pytest.raises(KeyError, match="gone"):
         failed.result()
+
+
+def test_an_error_that_was_caught_goes_without_the_collector() -> None:
+    async def caught() -> None:
+        with suppress(KeyError):
+            await asked(lambda done: done(KeyError("gone")))
+
+    with no_rings():
+        run(caught(), lambda _: None)

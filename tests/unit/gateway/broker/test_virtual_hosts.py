@@ -15,6 +15,7 @@ from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_v
 from gateway.log import names
 from gateway.pending import start
 from store.errors import DiskFull, NoSuchSegment
+from tests.rings import no_rings
 from tests.unit.gateway.stream.link_rig import Broker
 
 
@@ -213,3 +214,13 @@ def test_the_connections_of_a_deleted_one_are_told_of_their_streams_and_end(
     assert [update.stream for update in goes.take("metadata_update")] == ["s"]
     assert goes.ports.is_stopped
     assert not stays.ports.is_stopped
+
+
+def test_a_virtual_host_that_is_deleted_goes_without_the_collector(broker: Broker) -> None:
+    run = broker.store_rig.run
+    with no_rings():
+        other = create(broker, "v")
+        run(other.streams.create("s", {"max-age": "1h"}))
+        run(other.streams.logs.of(other.streams.find("s")))
+        run(broker.virtual_hosts.delete("v"))
+        del other
