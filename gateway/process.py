@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
+from gateway.collector import Collector
 from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002
@@ -113,9 +114,7 @@ async def _serve(make: Make, loop: asyncio.AbstractEventLoop) -> int:
         raise
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
-    # What is there now stays: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
+    Collector().start()
     loop.add_signal_handler(signal.SIGHUP, server.reload)
     sys.stdout.write(f"hutch ready {server.ready}\n")
     sys.stdout.flush()

@@ -23,6 +23,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
+from tests.integration.garbage import Looks
+from tests.integration.garbage import beside as garbage_beside
 from tests.integration.turns import Ticks
 from tests.waiting import HANG_S
 
@@ -44,8 +46,8 @@ _LOOK_S: Final = 0.002
 """Time between two looks whether a process has ended."""
 
 
-_ticks: Final[list[Ticks]] = []
-"""Those of this process, if it has become a server."""
+_watching: Final[list[Ticks | Looks]] = []
+"""What watches this process, if it has become a server."""
 
 
 class Forked:
@@ -109,7 +111,8 @@ class Preloaded:
     ) -> Forked:
         """Start `hutch` with these arguments, all of its variables, and files for its output.
 
-        With a file for `turns` it can be asked how long the turns of its loop are (`turns.py`).
+        With a file for `turns` it can be asked how long the turns of its loop are (`turns.py`), and
+        what only the collector frees (`garbage.py`).
         """
         watched = None if turns is None else str(turns)
         request = json.dumps([arguments, environment, str(Path.cwd()), watched]).encode()
@@ -171,7 +174,7 @@ def _become(
         os.close(file)
     faulthandler.enable()  # with the new standard error
     if turns is not None:
-        _ticks.append(Ticks(Path(turns)))
+        _watching.extend((Ticks(Path(turns)), Looks(garbage_beside(Path(turns)))))
     sys.argv = ["hutch", *arguments]
     sys.exit(main())
 

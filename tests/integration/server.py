@@ -22,6 +22,7 @@ from tempfile import TemporaryFile
 from types import TracebackType
 from typing import IO, Final, NamedTuple, Self
 
+from tests.integration.garbage import beside as garbage_beside
 from tests.integration.preloaded import CAN_FORK, Forked, Preloaded
 from tests.integration.turns import make as make_turns
 from tests.waiting import HANG_S
@@ -164,6 +165,11 @@ class HutchServer:
     def turns_path(self) -> Path:
         """The file that shows the turns of its loop; see `turns.py`."""
         return self._output_path("turns")
+
+    @property
+    def garbage_path(self) -> Path:
+        """The file that shows what only the collector frees; see `garbage.py`."""
+        return garbage_beside(self.turns_path)
 
     def wait_for_log(self, words: str, within_s: float = HANG_S) -> None:
         """Wait until the log says something. Raises AssertionError if it does not."""
