@@ -32,14 +32,15 @@ def began(*clock_ns: int) -> int:
 
 def test_what_there_is_at_the_start_is_frozen() -> None:
     before = gc.get_freeze_count()
-    assert began(0) > before + 1_000
+    kept = [[each] for each in range(10_000)]
+    assert began(0) > before + len(kept) - 1_000  # what others have frozen may go meanwhile
 
 
 def test_what_survives_a_long_full_collection_is_frozen_and_goes_with_its_last_use() -> None:
     before = began(0, 6 * MS)
-    kept = [[each] for each in range(1_000)]
+    kept = [[each] for each in range(10_000)]
     gc.collect()
-    assert gc.get_freeze_count() >= before + 1_000
+    assert gc.get_freeze_count() > before + len(kept) - 1_000
     del kept
     assert gc.get_freeze_count() < before + 1_000
 
@@ -51,7 +52,7 @@ def test_after_a_short_or_a_partial_collection_nothing_is_frozen(
     before = began(0, took_ns)
     kept = [[each] for each in range(1_000)]
     gc.collect(generation)
-    assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() <= before  # what others have frozen may go meanwhile
     assert kept
 
 
