@@ -285,7 +285,7 @@ class Policies(PolicyTable):
         operators.changed = self._operators_changed
 
     def let_go(self) -> None:
-        """Tell of no change any more: there are no streams."""
+        """Report no more changes: there are no streams."""
         self.changed = self.operators.changed = nothing
 
     def _operators_changed(self) -> None:

@@ -13,7 +13,7 @@ from gateway.broker.patterns import Pattern
 _NAMES_MAX: Final = 100_000
 """Most names whose first is remembered, in some 20 MB: those of streams that are gone as well."""
 _CAME_MAX: Final = 1_000
-"""So many that came are remembered beside twice those that there are: a search takes less."""
+"""Additions that are remembered beside twice the members; with more, a new search is cheaper."""
 
 
 class Ranked(Protocol):

@@ -135,7 +135,7 @@ class Retention:
                 break
 
     def rounds(self, streams: Iterable[Stream]) -> Iterator[Coroutine[Pending[Any], None, None]]:
-        """Give coroutines that look at all streams; between them others should have a turn.
+        """Yield coroutines that look at all streams; between them others should have a turn.
 
         Each is to be awaited before the next one is asked for.
         """

@@ -100,6 +100,11 @@ class Readers:
         if wake in self.waiting:
             self.waiting.remove(wake)
 
+    def end(self) -> None:
+        """Wake none any more, and refer to nothing that refers to this."""
+        self.waiting.clear()
+        self._call_unshare = nothing
+
     def committed(self, position: int, end: int, fresh: Delivery | None) -> None:
         """Wake the readers that wait for the chunk in [position, end); `fresh` is it, if in memory.
 
@@ -478,10 +483,10 @@ class StreamLog:
             lose_all(self._open.confirms)
             self._open.release()
             self._open = None
-        self.readers.waiting.clear()
+        self.readers.end()
         self._ports.failed(self, error)
         self._tell_drained()
-        self._call_flush = self._call_appended = self.readers._call_unshare = nothing  # noqa: SLF001
+        self._call_flush = self._call_appended = nothing
         self._ports = self._ports.over()  # no ring is left that would wait for the collector
 
     def now_ms(self) -> int:

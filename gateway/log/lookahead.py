@@ -72,7 +72,7 @@ class Lookahead:
         self._failed_at = -1
 
     def close(self) -> None:
-        """Tell the reader nothing more, and do not refer to it: it holds this."""
+        """Call the reader no more, and drop the references to it: it holds this."""
         self._wake = self._failed = nothing
 
     def is_verified(self, position: int) -> bool:

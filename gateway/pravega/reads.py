@@ -155,7 +155,7 @@ class Reads(Source):
         self._desk.reply(no_bytes)
 
     def stop(self) -> None:
-        """Give up all of them: the connection is over."""
+        """Cancel all of them: the connection is over."""
         self._is_over = True
         for _, cancel in self._waiting.values():
             cancel()

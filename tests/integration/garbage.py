@@ -1,4 +1,4 @@
-"""What only the collector could free in a server: objects that refer to each other in a ring.
+"""Objects of a server that only the collector could free: those that form a ring.
 
 A server freezes what it has, and the collector does not look at that again: a ring among it would
 stay. The server's side turns the collector off when it is first asked, so that what a test then has

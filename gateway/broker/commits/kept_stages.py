@@ -50,7 +50,7 @@ class KeptStages:
         return [stage for stage in self._all_of(user) if not stage.commit]
 
     def are_of(self, user: str) -> bool:
-        """Tell whether a user has stages."""
+        """Return whether a user has stages."""
         return user in self._by_user
 
     def bytes_of(self, user: str) -> int:

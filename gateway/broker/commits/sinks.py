@@ -65,7 +65,7 @@ class Sinks:
         return iter([(sink, row) for sink, (row, _) in self._rows.items()])
 
     def may_be_of(self, user: str) -> bool:
-        """Tell whether a user has sinks, or may get one from a commit that is under way."""
+        """Return whether a user has sinks, or may get one from a commit that is under way."""
         return user in self._by_user or len(self._locks) > 0
 
     def of(self, user: str, sink: str) -> SinkRow | None:

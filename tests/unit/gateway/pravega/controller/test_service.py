@@ -53,7 +53,8 @@ async def ask(world: World) -> AsyncIterator[Ask]:
         yield asked
     await service.stop()
     listener.stop_accepting()
-    listener.cut()
+    for connection in list(listener.connections):
+        connection.abort()  # at once: the loop ends after this
 
 
 OF = pb.StreamInfo(scope="scope", stream="stream")
