@@ -44,7 +44,7 @@ export TELL_COMPILED
 SPARK_PYTHON := $(VENV)/spark/bin/python
 SPARK_TESTS   = $(ON_DISK) $(SPARK_PYTHON) -m pytest $(PARALLEL) $(SECOND_TRIES)
 PACKAGES      := gateway hutch pyspark_hutch store
-WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
+WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -name '*.py' -o -name '*.pxd')
 # What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
 ASKED         := $(or $(wildcard $(BIN)/python),$(PYTHON))
 COMPILED      := $(if $(ASKED),$(shell $(ASKED) -c 'from gateway.kernels import HOT_OBJECTS, KERNELS; print(*(name.replace(".", "/") for name in KERNELS + HOT_OBJECTS))'))
@@ -220,8 +220,8 @@ imports: $(STAMPS)/dev ## the import arrows
 docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails while they are old)
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
-	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md docs/protocol-pipeline.md
-	$(BIN)/python -m store.wire.document docs/pravega.md docs/pravega-early.md
+	$(BIN)/python -m gateway.stream.document docs/protocol.md docs/protocol-pipeline.md
+	$(BIN)/python -m store.wire.document docs/pravega-wire.md docs/pravega-early.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 proto: $(STAMPS)/test ## generate the messages of Pravega's controller anew from their source
@@ -277,6 +277,7 @@ $(STAMPS)/run: pyproject.toml $(wildcard compat/locks/*.txt) | $(STAMPS)/venv
 
 $(STAMPS)/test: $(STAMPS)/run
 	@echo "make: installing what the tests need"
+	@$(PIP) $(LOCKED)/bridge.txt
 	@$(PIP) $(LOCKED)/test.txt
 	@touch $@
 

@@ -48,9 +48,9 @@ from store.errors import StoreError
 from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
+    from gateway.controller_callers import StreamUser
     from gateway.early_port import EarlyPort
     from gateway.mewbase_ports import MewbasePorts
-    from gateway.pravega.controller.rights import LogIn
     from gateway.store_ports import StorePorts
 
 log = logging.getLogger(__name__)
@@ -123,15 +123,15 @@ def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "M
     return MewbasePorts(settings, loop)
 
 
-def _log_in_of(opened: Opened) -> "LogIn":
-    """Return what lets users of the streams in at the controller."""
-    from gateway.controller_callers import StreamUser, log_in_by  # noqa: PLC0415  # as above
+def _callers_of(opened: Opened) -> "Callable[[str], StreamUser]":
+    """Return what gives the rights of users of the streams at the controller."""
+    from gateway.controller_callers import StreamUser  # noqa: PLC0415  # as above
 
     def caller_of(user: str) -> StreamUser:
         standing = opened.access.standings.of(user)
         return StreamUser(user, opened.access, opened.virtual_hosts, standing)
 
-    return log_in_by(opened.authentication, caller_of)
+    return caller_of
 
 
 def _visits_of(backend: Backend, opened: Opened) -> VisitHost:
@@ -314,7 +314,13 @@ class Server:
         for port in self._ports_of_segments:
             port.start(*parts)
         if self._store_ports is not None:
-            await self._store_ports.start_controller(*parts, log_in=_log_in_of(opened))
+            from gateway.controller_callers import log_in_by  # noqa: PLC0415  # as above
+
+            callers = _callers_of(opened)
+            log_in = log_in_by(opened.authentication, callers)
+            lists = await self._store_ports.start_controller(*parts, log_in=log_in)
+            if lists is not None:
+                opened.administration.scopes.open(lists, callers)
 
     def serve(self, listener: Listener) -> None:
         """Let clients come in at a port. Raises OSError: another process listens there by now."""

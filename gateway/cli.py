@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gateway.command_line import Parser
+from gateway.command_line import Parser, complain
 from gateway.commands.serving import (
     EXIT_CONFIG,
     EXIT_FAILED,
@@ -180,14 +180,8 @@ def _config(options: argparse.Namespace) -> int:
     try:
         print(page.effective(load(flags_of(options, FLAGS), options.config)), end="")
     except ConfigError as error:
-        return _complain(str(error), EXIT_CONFIG)
+        return complain(str(error), EXIT_CONFIG)
     return 0
-
-
-def _complain(lines: str, code: int) -> int:
-    for line in lines.splitlines():
-        print(f"hutch: {line}", file=sys.stderr)
-    return code
 
 
 # --------------------------------------------------------------------------------- hash-password
@@ -210,7 +204,7 @@ def _hash_password(options: argparse.Namespace) -> int:
     try:
         password = read_password()
     except WrongUse as error:
-        return _complain(str(error), EXIT_FAILED)
+        return complain(str(error), EXIT_FAILED)
     print(PasswordHash.of(password, Algorithm[options.algorithm.upper()]))
     return 0
 
@@ -240,6 +234,19 @@ def _add_export(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
     from gateway.management.ctl import ctl, import_export  # noqa: PLC0415
 
     ctl.add_command(parser, import_export.export_definitions)
+
+
+def _add_bridge(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
+    from gateway.commands import bridge  # noqa: PLC0415
+
+    parser.description, parser.epilog = bridge.DESCRIPTION, bridge.EPILOG
+    bridge.add_arguments(parser)
+
+
+def _bridge(options: argparse.Namespace) -> int:
+    from gateway.commands import bridge  # noqa: PLC0415
+
+    return bridge.run(options)
 
 
 def _add_store(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -300,5 +307,12 @@ _COMMANDS: Final = {
         "",
         _add_pipeline,
         _pipeline,
+    ),
+    "bridge": _Command(
+        "carry messages between queues, topics, exchanges and streams",
+        "",
+        "",
+        _add_bridge,
+        _bridge,
     ),
 }

@@ -1,11 +1,21 @@
-"""Command lines that say what was probably meant: a command, an option, or the value of one."""
+"""Command lines: what is said of a wrong one, and how to say it to a person."""
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
 _CLOSE_MAX: Final = 3
+
+VISIBLE: Final = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
+    # Ends of lines and of paragraphs, what turns the direction of writing, half a character.
+    **{code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))},
+    **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
+}
+"""Table for `str.translate`: a name from outside must not begin a line of its own, nor move the
+cursor."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -17,6 +27,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def _plain(word: str) -> str:
     return word.lower().replace("-", "_")
+
+
+def visible(text: str) -> str:
+    """Write a text from outside so that it cannot move a cursor or begin a line."""
+    return text.translate(VISIBLE)
+
+
+def complain(lines: str, status: int) -> int:
+    """Write what is wrong to standard error, line by line; return the exit status."""
+    for line in lines.splitlines():
+        sys.stderr.write(f"hutch: {visible(line)}\n")
+    return status
 
 
 class Parser(argparse.ArgumentParser):

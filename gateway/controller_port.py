@@ -10,6 +10,7 @@ from gateway.network.addresses import shown
 from gateway.network.listening import Place, Port
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.host import limits_of
+from gateway.pravega.traffic import Traffic
 from gateway.server.certificate_user import naming_of
 from gateway.server.listener import Listener, listen
 from gateway.server.shared import Shared
@@ -20,7 +21,9 @@ from gateway.settings.model import Settings
 from store.api import SegmentStore
 
 if TYPE_CHECKING:
-    from gateway.pravega.controller.service import ControllerService, Door  # where its port is on
+    # where its port is on
+    from gateway.pravega.controller.lists.lists import Lists
+    from gateway.pravega.controller.service import ControllerService, Door
 
 PROTOCOL: Final = "controller"
 _HTTP2: Final = "h2"
@@ -33,6 +36,7 @@ class ControllerPort:
 
     Attributes:
         tls: What gives it TLS; None for a plain port.
+        traffic: Counts what clients of the wire protocol write.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class ControllerPort:
             ConfigError: The certificate is wrong, or a library is missing.
         """
         _check_extra()
+        self.traffic: Final = Traffic()
         self._settings = settings
         place = Place(settings.wire.host, port, "wire.host", "wire.controller_port")
         self.tls = TlsServing(settings.tls, place, loop, speaks=_HTTP2) if over_tls else None
@@ -80,8 +85,8 @@ class ControllerPort:
         *,
         advertised: Callable[[], tuple[str, int]],
         door: "Door",
-    ) -> None:
-        """Answer calls from now on.
+    ) -> "Lists":
+        """Answer calls from now on; return lists of what there is.
 
         Args:
             store: The open store.
@@ -98,11 +103,23 @@ class ControllerPort:
         """
         # They take no room while the port is off.
         from gateway.grpc.front import GrpcKind  # noqa: PLC0415
-        from gateway.pravega.controller.service import ControllerService  # noqa: PLC0415
+        from gateway.pravega.controller.lists.lists import Lists  # noqa: PLC0415
+        from gateway.pravega.controller.service import ControllerService, Rounds  # noqa: PLC0415
 
-        self._service = ControllerService(store, clock_ms, advertised, door=door)
-        await self._service.open()
         wire = self._settings.wire
+        self._service = ControllerService(
+            store,
+            clock_ms,
+            advertised,
+            door=door,
+            traffic=self.traffic,
+            rounds=Rounds(
+                retention_s=wire.retention_interval_s,
+                watermarks_s=wire.watermark_interval_s,
+                scaling_minute_ms=wire.scaling_minute_ms,
+            ),
+        )
+        await self._service.open()
         kind = GrpcKind(
             PROTOCOL,
             self._service,
@@ -115,6 +132,7 @@ class ControllerPort:
             add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
         else:
             listen(self._port, shared, kind, sockets, add)
+        return Lists(self._service.controller)
 
     async def stop(self) -> None:
         """Take no more calls, and wait for those that are under way."""

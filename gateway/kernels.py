@@ -18,7 +18,7 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).parents[1]
 """The folder of the packages: a work tree, or the place that they are installed into."""
-_PACKAGES: Final = ("gateway", "pyspark_hutch", "store")
+_PACKAGES: Final = ("gateway", "hutch", "pyspark_hutch", "store")
 
 
 def _compiled() -> Iterator[tuple[str, bool]]:
@@ -29,9 +29,7 @@ def _compiled() -> Iterator[tuple[str, bool]]:
         modules = {file.removesuffix(".py") for file in files if file.endswith(".py")}
         typed = {file.removesuffix(".pxd") for file in files if file.endswith(".pxd")}
         for module in modules - {"__init__"} if is_kernel else modules & typed:
-            # Spark's package links sources of the others; `walk` follows no linked folder either.
-            if not (place / f"{module}.py").is_symlink():
-                yield ".".join((*place.relative_to(_ROOT).parts, module)), is_kernel
+            yield ".".join((*place.relative_to(_ROOT).parts, module)), is_kernel
 
 
 _FOUND: Final = sorted(_compiled())

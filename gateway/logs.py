@@ -10,10 +10,10 @@ line; as JSON the sentence is `message` and each key a field of its own:
 import json
 import logging
 import re
-import sys
 from datetime import UTC, datetime
 from typing import Final, Self
 
+from gateway.command_line import VISIBLE, complain
 from gateway.settings.model import LogFormat, LogsSettings
 
 log = logging.getLogger(__name__)
@@ -41,15 +41,6 @@ class InHost(str):
 _HEADERS: Final = "hpack"
 """Logger of a library whose lines have the headers of calls, passwords among them."""
 
-VISIBLE: Final = {
-    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
-    # Ends of lines and of paragraphs, what turns the direction of writing, half a character.
-    **{code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))},
-    **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
-}
-"""Table for `str.translate`: a name from outside must not begin a line of its own, nor move the
-cursor."""
-
 
 def configure(settings: LogsSettings) -> None:
     """Send all logs of this process to standard error, in the wanted format."""
@@ -66,11 +57,10 @@ def tell_fatal(settings: LogsSettings, lines: str) -> None:
     """Say why there is no server: to a person line by line, to a machine as records."""
     if settings.format is LogFormat.JSON:
         configure(settings)
-    for line in lines.splitlines():
-        if settings.format is LogFormat.JSON:
+        for line in lines.splitlines():
             log.critical("the server does not start reason=%s", line)
-        else:
-            sys.stderr.write(f"hutch: {line}\n")
+    else:
+        complain(lines, 0)
 
 
 class TextLines(logging.Formatter):

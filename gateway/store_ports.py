@@ -16,6 +16,7 @@ from gateway.pravega.front import PravegaKind
 from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import PROTOCOL, Host, limits_of
 from gateway.pravega.tokens import Tokens
+from gateway.pravega.traffic import Traffic
 from gateway.pravega.under_way import UnderWay
 from gateway.server.certificate_user import naming_of
 from gateway.server.listener import Listener, listen
@@ -29,7 +30,9 @@ from gateway.token_key import made_key, read_key
 from store.api import Operations, SegmentStore
 
 if TYPE_CHECKING:
-    from gateway.pravega.controller.rights import LogIn  # imported where its port is on
+    # imported where its port is on
+    from gateway.pravega.controller.lists.lists import Lists
+    from gateway.pravega.controller.rights import LogIn
 
 log = logging.getLogger(__name__)
 
@@ -173,6 +176,7 @@ class StorePorts:
             wire=wire,
             under_way=self._under_way,
             entered=entering(PROTOCOL),
+            traffic=Traffic() if self.controller is None else self.controller.traffic,
         )
         host.transients.begin()
         kind = PravegaKind(host, limits_of(wire))
@@ -190,14 +194,14 @@ class StorePorts:
         entering: Callable[[str], Entered] = lambda _protocol: unnoted,
         *,
         log_in: "LogIn | None" = None,
-    ) -> None:
+    ) -> "Lists | None":
         """Answer the controller's calls from now on, if there is a port for them; after `start`.
 
-        The arguments are those of `ControllerPort.start`; without `log_in` all callers are let
-        in, and may do everything. Raises ConfigError, StoreError.
+        The arguments are those of `ControllerPort.start`, and so is what is returned; without
+        `log_in` all callers are let in, and may do everything. Raises ConfigError, StoreError.
         """
         if self.controller is None:
-            return
+            return None
         # They take no room while the port is off.
         from gateway.pravega.controller.rights import minting  # noqa: PLC0415
         from gateway.pravega.controller.service import Door, anyone, no_token  # noqa: PLC0415
@@ -208,7 +212,7 @@ class StorePorts:
             token=no_token if tokens is None else minting(tokens, clock_ms),
             hides=self._ownership.hides,
         )
-        await self.controller.start(
+        return await self.controller.start(
             store, shared, sockets, add, entering, advertised=lambda: self.advertised, door=door
         )
 

@@ -1,4 +1,10 @@
-"""Names for programs that use Hutch: these stay, whatever becomes of the packages of the server.
+"""Code that programs, the server and the data source for Spark share.
 
-hutch.mewbase    a client of mewbase's protocol
+    hutch.client     a client of the stream protocol, without an event loop
+    hutch.mewbase    a client of mewbase's protocol, for asyncio
+    hutch.stream     frames of the stream protocol to messages and back
+    hutch.formats    what is stored: chunks, entries, sub-batches, messages of AMQP 1.0
+
+Programs import the two clients: these names stay, whatever becomes of the server's packages. Only
+`hutch.mewbase` needs more than Python's own library.
 """

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from hutch.client.errors import ClientError
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.settings import ConnectionSettings
 from pyspark_hutch.progress import lag
-from pyspark_hutch.shared.client.errors import ClientError
 
 LOG: Final = logging.getLogger(__name__)
 

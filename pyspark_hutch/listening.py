@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from hutch.client.errors import ClientError
 from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
@@ -26,7 +27,6 @@ from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.planning.choosing import facts_of
 from pyspark_hutch.progress import position_in
-from pyspark_hutch.shared.client.errors import ClientError
 
 
 class OffsetListener(StreamingQueryListener):

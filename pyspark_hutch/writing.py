@@ -18,12 +18,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from hutch.client.errors import ClientError
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.names import planner_name, task_name
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.options.writing import write_settings
-from pyspark_hutch.shared.client.errors import ClientError
 from pyspark_hutch.sink.committing import Staged, commit, discard, purpose_of, tell
 from pyspark_hutch.sink.numbering import TaskIdentity
 from pyspark_hutch.sink.plan import Plan, plan_write, why_not_staged

@@ -75,7 +75,10 @@ class KeyVersionMismatch(StoreError):
     """A key does not have the expected version.
 
     `key` is the first such key, `version` the one that it has: NOT_EXISTS if it does not exist.
+    `key_length` is that of all keys of the table; 0 if they differ.
     """
+
+    key_length = 0
 
     def __init__(self, message: str, key: bytes, version: int) -> None:
         super().__init__(message)

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import cramjam
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
 
 HEADER = struct.Struct(">BBHIqQQIIIB3s")
 SUB_BATCH = struct.Struct(">BHII")

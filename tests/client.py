@@ -18,14 +18,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from gateway.client.connection import Connection
-from gateway.client.errors import ClosedByServer, ConnectionLost, Refused, ServerSilent
-from gateway.client.login import Endpoint, Login
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import BY_NAME
-from gateway.stream.wire.offsets import NONE, OffsetSpec
+from hutch.client.connection import Connection
+from hutch.client.errors import ClosedByServer, ConnectionLost, Refused, ServerSilent
+from hutch.client.login import Endpoint, Login
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import BY_NAME
+from hutch.stream.offsets import NONE, OffsetSpec
 from tests.chunks import Delivery, Entry, delivery_of, filtered_body, publish_body
 from tests.waiting import HANG_S
 

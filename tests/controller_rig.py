@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gateway.awaiting import settled
+from gateway.awaiting import awaited, settled
 from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
+from gateway.pravega.traffic import Traffic
 from gateway.server.schedule import Schedule
 from store.api import Durability, SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment
@@ -92,7 +93,8 @@ class World:
             durability=Durability.OS,
         )
         self.store = CutShort(self.local)
-        self.controller = Controller(self.store, self.clock)
+        self.traffic = Traffic()
+        self.controller = Controller(self.store, self.clock, traffic=self.traffic)
         return self.controller
 
     async def close(self) -> None:
@@ -100,6 +102,11 @@ class World:
         closed: Pending[None] = Pending()
         self.local.close(done=closed.settle)
         await settled(closed)
+
+    async def reopened(self) -> None:
+        """Close the store, and open it again, as the next process does."""
+        await self.close()
+        await awaited((await self.open()).open())
 
     async def ask(self, call: Callable[..., Any]) -> Answer:
         """Call the store with a `done`; return what it answers."""

@@ -40,9 +40,10 @@ class Part:
 
 
 PARTS: Final = (
-    Part("wire", "gateway/stream/wire"),
+    Part("wire", "hutch/stream"),
     Part("session", "gateway/stream/session"),
-    Part("stream", "gateway/stream", without=("wire", "session")),
+    Part("stream", "gateway/stream", without=("session",)),
+    Part("formats", "hutch/formats"),
     Part("log", "gateway/log"),
     Part("store", "store", without=("wire",)),
     Part("pravega", "store/wire"),

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded, decode_request, encode_command, encode_reply
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import STANDARD
-from gateway.stream.wire.offsets import OffsetType
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded, decode_request, encode_command, encode_reply
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import STANDARD
+from hutch.stream.offsets import OffsetType
 from tests.chunks import HEADER, MAGIC_AND_VERSION
 
 OK = ResponseCode.OK

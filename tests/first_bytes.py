@@ -10,8 +10,8 @@ import bson
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from gateway.stream.wire import messages as stream
-from gateway.stream.wire.codec import encode_request
+from hutch.stream import messages as stream
+from hutch.stream.codec import encode_request
 from store.wire import early_messages, messages
 from store.wire.codec import encode
 from store.wire.early_codec import EARLY

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client.login import Endpoint
 from tests.chunks import entry_at
 from tests.fake_server import FakeServer
 from tests.integration.server import HutchServer

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.encoding.messages import messages_of

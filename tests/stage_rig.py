@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codec import Decoded, refusal_reply
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codec import Decoded, refusal_reply
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.sink.committing import Staged

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from compat.bench.bridge_steps import BRIDGE_STEPS
 from compat.bench.errors import BenchError
 from compat.bench.jobs import Figures
 from compat.bench.mewbase_steps import MEWBASE_STEPS
@@ -19,7 +20,10 @@ from compat.bench.steps import Results, Step
 from compat.bench.usage import cpu_seconds, tree_of
 from compat.bench.wire_steps import WIRE_STEPS
 
-STEPS: Final = (*STREAM_STEPS, *ORDINARY_STEPS, *PERF_TEST_STEPS, *MEWBASE_STEPS, *WIRE_STEPS)
+STEPS: Final = (
+    *(*STREAM_STEPS, *ORDINARY_STEPS, *PERF_TEST_STEPS),
+    *(*BRIDGE_STEPS, *MEWBASE_STEPS, *WIRE_STEPS),
+)
 # A server is quiet when it uses less than this of one core.
 QUIET_SHARE: Final = 0.05
 QUIET_LOOK_S: Final = 0.25

@@ -16,6 +16,7 @@ from compat.bench.drain import drain
 from compat.bench.errors import BenchError
 from compat.bench.fanout import fanout
 from compat.bench.ingest import ingest
+from compat.bench.java_client import java_latency, java_read, java_write
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.management import management
@@ -58,6 +59,9 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "wire_latency": wire_latency,
     "wire_read": wire_read,
     "wire_tail": wire_tail,
+    "java_write": java_write,
+    "java_latency": java_latency,
+    "java_read": java_read,
     "mewbase_publish": mewbase_publish,
     "mewbase_deliver": mewbase_deliver,
     "mewbase_stalled": mewbase_stalled,

@@ -53,6 +53,9 @@ WIRE_MEANING: Final = (
     "By Pravega's wire protocol, to a fresh `hutch store serve` and a fresh Pravega 0.13.0 (all in "
     "memory, a heap of 1.5 GB) in each round, warmed by appends of 100 B. "
 )
+JAVA_MEANING: Final = (
+    "By Pravega's Java client 0.13.0, in a process of its own, to the same servers. "
+)
 APPEND_MEANING: Final = WIRE_MEANING + (
     "One writer, one event in a frame, 2,000 or 16 MiB unacknowledged, frames built before; "
     "from the first send to the last acknowledgement. The segment must have every byte."
@@ -60,6 +63,12 @@ APPEND_MEANING: Final = WIRE_MEANING + (
 
 MEWBASE_MEANING: Final = (
     "By mewbase's protocol, to a fresh `hutch serve --mewbase-port` in each round. "
+)
+
+BRIDGE_MEANING: Final = (
+    "`hutch bridge` in the column of Hutch, RabbitMQ's shovel in that of RabbitMQ, between the "
+    "same two ends, both in a fresh RabbitMQ; each message acknowledged behind the target's "
+    "confirm. CPU is that of the broker and the bridge. "
 )
 
 TLS_MEANING: Final = "Over TLS 1.3 with AES-256-GCM. "
@@ -189,6 +198,19 @@ ROWS: Final = (
         "checked, and offsets must be dense.",
     ),
     Row(
+        "bridge_queue",
+        "a bridge, queue to stream, 1 KiB",
+        (RATE, CPU),
+        BRIDGE_MEANING + "From a classic queue, 1,000 unacknowledged.",
+    ),
+    Row(
+        "bridge_streams",
+        "a bridge, stream to stream, 1 KiB",
+        (RATE, CPU),
+        BRIDGE_MEANING + "From a stream, by AMQP for the shovel, which writes what it has sent "
+        "before once more after a restart; by the stream protocol for `hutch bridge`.",
+    ),
+    Row(
         "mewbase_publish",
         "mewbase, publish 200 B",
         (RATE, CPU),
@@ -249,6 +271,27 @@ ROWS: Final = (
         (BYTES,),
         WIRE_MEANING + "1 MiB at a time from the beginning, one request after the other, just "
         "after it was written. Every byte is compared.",
+        PRAVEGA,
+    ),
+    Row(
+        "java_write",
+        "Java client, write 1 KiB",
+        (RATE, CPU),
+        JAVA_MEANING + "An EventStreamWriter, 2,000 events on their way.",
+        PRAVEGA,
+    ),
+    Row(
+        "java_latency",
+        "Java client, write 1 KiB, one at a time",
+        (P50, P99, CPU),
+        JAVA_MEANING + "From writeEvent to its future, after as many unmeasured.",
+        PRAVEGA,
+    ),
+    Row(
+        "java_read",
+        "Java client, read 1 KiB in a batch",
+        (RATE, CPU),
+        JAVA_MEANING + "The batch client, from the first event to the last, once some were read.",
         PRAVEGA,
     ),
 )

@@ -34,6 +34,7 @@ class Scale:
         wire_appends: By body bytes, the events that are appended by Pravega's protocol. A real
             Pravega keeps them on its heap, so that 500 MiB are the limit.
         wire_warmup: Events of 100 B that are appended before.
+        bridge_messages: Messages of 1 KiB that a bridge carries.
         mewbase_events: Events that are published, or delivered, by mewbase's protocol.
         mewbase_stalled: Subscribers that take nothing.
         mewbase_waiting: Events of 1 KiB that each of them wants.
@@ -64,6 +65,7 @@ class Scale:
     records: int
     wire_appends: dict[int, int]
     wire_warmup: int
+    bridge_messages: int
     mewbase_events: int
     mewbase_stalled: int
     mewbase_waiting: int
@@ -107,6 +109,7 @@ FULL: Final = Scale(
     records=2_000_000,
     wire_appends={100: 500_000, 1024: 200_000, 65_536: 4_000},
     wire_warmup=100_000,
+    bridge_messages=50_000,
     mewbase_events=300_000,
     mewbase_stalled=1_000,
     mewbase_waiting=100_000,
@@ -149,6 +152,7 @@ QUICK: Final = Scale(
     records=50_000,
     wire_appends={100: 5_000, 1024: 5_000, 65_536: 100},
     wire_warmup=2_000,
+    bridge_messages=500,
     mewbase_events=5_000,
     mewbase_stalled=10,
     mewbase_waiting=10_000,

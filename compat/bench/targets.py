@@ -57,6 +57,8 @@ TARGETS: Final = (
     Target("management",      "connections_s", HUTCH_OS, None, "at most", 1),
     Target("management",      "streams_s",     HUTCH_OS, None, "at most", 1),
     Target("management",      "wait_max",      HUTCH_OS, None, "at most", 20_000),
+    Target("bridge_queue",    "rate", HUTCH_OS,   RABBITMQ,  "at least", 0.5),
+    Target("bridge_streams",  "rate", HUTCH_OS,   RABBITMQ,  "at least", 1),
     Target("records_in",      "put",  HUTCH_OS,   None,      "at most",  2),
     Target("records_out",     "read", HUTCH_OS,   None,      "at most",  1),
     Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  0.95, "fast fsync"),
@@ -79,6 +81,12 @@ TARGETS: Final = (
     Target("wire_append_1024", "rate", HUTCH_OS,  PRAVEGA,   "at least", 5),
     Target("wire_append_1024", "rate", HUTCH_DISK, HUTCH_OS, "at least", 0.7),
     Target("wire_latency",    "p50",  HUTCH_OS,   PRAVEGA,   "at most",  0.6),
+    Target("java_write",      "rate", HUTCH_OS,   PRAVEGA,   "at least", 2),
+    Target("java_write",      "cpu",  HUTCH_OS,   PRAVEGA,   "at most",  0.17),
+    Target("java_latency",    "p50",  HUTCH_OS,   PRAVEGA,   "at most",  0.6),
+    Target("java_read",       "rate", HUTCH_OS,   PRAVEGA,   "at least", 1.4),
+    Target("java_read",       "cpu",  HUTCH_OS,   PRAVEGA,   "at most",  0.3),
+    Target("wire_read",       "rate", HUTCH_OS,   PRAVEGA,   "at least", 1),
 )
 # fmt: on
 

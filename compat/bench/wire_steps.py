@@ -56,12 +56,12 @@ def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
                 continue
             job = Job(
                 work=work,
-                address=Address(*served.address),
+                address=Address(*(served.controller if row in _BY_JAVA else served.address)),
                 pids=(served.pid,),
                 stream=row,
                 body_bytes=body_bytes,
                 message_count=_count(scale, work, body_bytes),
-                warmup_count=scale.wire_warmup,
+                warmup_count=_warmup(scale, work),
                 window=min(WINDOW, WINDOW_BYTES // body_bytes),
             )
             results[row] = perform(job)
@@ -69,9 +69,13 @@ def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
 
 
 def _count(scale: Scale, work: Work, body_bytes: int) -> int:
-    if work == "wire_append":
+    if work in {"wire_append", "java_write", "java_read"}:
         return scale.wire_appends[body_bytes]
     return scale.wire_appends[64 * KIB] if work == "wire_read" else scale.latency_messages
+
+
+def _warmup(scale: Scale, work: Work) -> int:
+    return scale.latency_messages if work == "java_latency" else scale.wire_warmup
 
 
 BESIDE: Final = "wire_beside"
@@ -83,7 +87,12 @@ _WORKS: Final[dict[str, tuple[Work, int]]] = {
     "wire_latency": ("wire_latency", KIB),
     "wire_tail": ("wire_tail", KIB),
     "wire_read": ("wire_read", KIB),
+    "java_write": ("java_write", KIB),
+    "java_latency": ("java_latency", KIB),
+    "java_read": ("java_read", KIB),
     # Clients that break the protocol come last, where other rows follow on the same server.
     BESIDE: ("wire_beside", KIB),
 }
+_BY_JAVA: Final = frozenset(row for row in _WORKS if row.startswith("java_"))
+"""These begin at the controller."""
 WIRE_STEPS: Final = (Step(tuple(_WORKS), measured, servers=WIRE_SERVERS, begins_anew=True),)

@@ -132,6 +132,13 @@ def control(record: Record, words: Sequence[str]) -> subprocess.CompletedProcess
     return docker(*command, timeout_s=CONTROL_TIMEOUT_S)
 
 
+def crash(record: Record) -> None:
+    """End a container by SIGKILL, and start it on what it has written."""
+    docker("kill", record.container)
+    docker("start", record.container)
+    await_serving(ADDRESS, record.ports, timeout_s=START_TIMEOUT_S)
+
+
 def stop(record: Record) -> None:
     """Remove the container with its data, and its record."""
     docker("rm", "--force", "--volumes", record.container)

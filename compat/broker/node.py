@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from compat.broker import records, settings
@@ -61,11 +62,30 @@ def start(tree: Path, name: str, ports: Ports, *, owner: Process | None) -> Reco
     name, folder = records.new_folder(name)
     shutil.copytree(records.certificates_of(name).folder, folder / "home" / CERTIFICATES)
     write_settings(tree, folder / "home", ports)
-    with (folder / "server.log").open("wb") as log:
+    record = Record(name=name, way="chroot", ports=ports, owner=owner)
+    try:
+        return launch(tree, record)
+    except NotReady as error:
+        printed = (folder / "server.log").read_text(errors="replace").strip()
+        stop(records.load(name) or record)
+        raise NotReady(f"{error}; it printed: {printed[-400:] or 'nothing'}") from error
+
+
+def launch(tree: Path, record: Record) -> Record:
+    """Start the node of a record on what its folder has, and wait until it serves.
+
+    Returns:
+        The record with the process, saved.
+
+    Raises:
+        NotReady: It ended or served nothing in time.
+    """
+    folder = records.folder_of(record.name)
+    with (folder / "server.log").open("ab") as log:
         process = subprocess.Popen(
             [*SHUT_IN, "sh", "-eu", "-c", ENTER, "enter", str(tree), str(folder)],
             cwd="/",
-            env=environment(ports),
+            env=environment(record.ports),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -74,17 +94,18 @@ def start(tree: Path, name: str, ports: Ports, *, owner: Process | None) -> Reco
     children[process.pid] = process
     ticks = start_ticks(process.pid)
     runner = Process(pid=process.pid, start_ticks=ticks) if ticks is not None else None
-    record = Record(name=name, way="chroot", ports=ports, runner=runner, owner=owner)
+    record = replace(record, runner=runner)
     records.save(record)
-    try:
-        await_serving(
-            ADDRESS, ports, timeout_s=START_TIMEOUT_S, is_alive=lambda: process.poll() is None
-        )
-    except NotReady as error:
-        printed = (folder / "server.log").read_text(errors="replace").strip()
-        stop(record)
-        raise NotReady(f"{error}; it printed: {printed[-400:] or 'nothing'}") from error
+    await_serving(
+        ADDRESS, record.ports, timeout_s=START_TIMEOUT_S, is_alive=lambda: process.poll() is None
+    )
     return record
+
+
+def crash(tree: Path, record: Record) -> None:
+    """End a node by SIGKILL, and start it on what it has written."""
+    end_by_force(record)
+    launch(tree, record)
 
 
 def write_settings(tree: Path, home: Path, ports: Ports) -> None:
@@ -136,12 +157,24 @@ def stop(record: Record) -> None:
     if runner is not None and runner.is_running():
         for child in descendants(runner.pid)[:1]:
             send(child, signal.SIGTERM)
-        if not has_ended(runner, STOP_TIMEOUT_S):
-            send(runner.pid, signal.SIGKILL)  # takes its namespace along
-            has_ended(runner, STOP_TIMEOUT_S)
+        has_ended(runner, STOP_TIMEOUT_S)
+    end_by_force(record)
+    records.forget(record.name)
+
+
+def end_by_force(record: Record) -> None:
+    """End a node by SIGKILL if it still runs, and wait until its ports are free."""
+    runner = record.runner
+    if runner is not None and runner.is_running():
+        inside = [(pid, start_ticks(pid)) for pid in descendants(runner.pid)]
+        # Process 1 of the namespace takes all others along. The end of its parent does not end it:
+        # it has become another user's.
+        send(inside[0][0] if inside else runner.pid, signal.SIGKILL)
+        for pid, ticks in (*inside, (runner.pid, runner.start_ticks)):
+            if ticks is not None:
+                has_ended(Process(pid=pid, start_ticks=ticks), STOP_TIMEOUT_S)
     if runner is not None and (child_process := children.pop(runner.pid, None)) is not None:
         child_process.wait()
-    records.forget(record.name)
 
 
 def control(tree: Path, record: Record, words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,8 @@ class Ports:
     stream: int = 0
     tls: int = 0
     amqp: int = 0
+    amqps: int = 0
+    mqtt: int = 0
     http: int = 0
     prometheus: int = 0
     # Erlang's port mapper and the node's distribution port. A broker of its own gets its own

@@ -30,6 +30,15 @@ def nothing_to_stop() -> None:
     """Leave a broker alone that this process did not start."""
 
 
+def no_crash() -> None:
+    """Refuse to kill a broker that this process did not start.
+
+    Raises:
+        OSError: Always.
+    """
+    raise OSError("a broker that was merely found is not killed")
+
+
 def no_control(*words: str) -> str:
     """Refuse to control a broker that this process did not start.
 
@@ -55,6 +64,8 @@ class RunningBroker:
         stop: Ends it and removes what it left; does nothing to a broker that was merely found.
         control: Runs `rabbitmqctl` with those words and returns what it printed; OSError where
             that fails, or the broker was merely found.
+        crash: Ends it by SIGKILL and starts it on the same ports and data; `pid` is of the first
+            process. OSError where the broker was merely found, NotReady if it does not come back.
     """
 
     way: str
@@ -65,6 +76,7 @@ class RunningBroker:
     certificates: Certificates | None = None
     stop: Callable[[], None] = field(default=nothing_to_stop, compare=False, repr=False)
     control: Callable[..., str] = field(default=no_control, compare=False, repr=False)
+    crash: Callable[[], None] = field(default=no_crash, compare=False, repr=False)
 
     @property
     def stream_address(self) -> tuple[str, int]:
@@ -116,9 +128,9 @@ def call(host: str, port: int, path: str, method: str, body: object) -> tuple[in
 
 
 def is_serving(host: str, ports: Ports) -> bool:
-    """Tell whether the stream ports accept, and the management API answers if it has a port."""
+    """Return whether the clients' ports accept, and the management API answers if it has one."""
     try:
-        for port in (ports.stream, ports.tls):
+        for port in (ports.stream, ports.tls, ports.amqp, ports.amqps, ports.mqtt):
             if port:
                 socket.create_connection((host, port), timeout=PROBE_TIMEOUT_S).close()
         if ports.http:

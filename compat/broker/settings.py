@@ -7,7 +7,9 @@ from compat.broker.ports import Ports
 PLUGINS = (
     "rabbitmq_auth_mechanism_ssl",
     "rabbitmq_management",
+    "rabbitmq_mqtt",
     "rabbitmq_prometheus",
+    "rabbitmq_shovel",
     "rabbitmq_stream",
     "rabbitmq_stream_management",
 )
@@ -35,6 +37,8 @@ def configuration(
     lines = [
         "loopback_users = none",
         f"listeners.tcp.1 = {address}:{listening.amqp}",
+        f"listeners.ssl.1 = {address}:{listening.amqps}",
+        f"mqtt.listeners.tcp.1 = {address}:{listening.mqtt}",
         f"stream.listeners.tcp.1 = {address}:{listening.stream}",
         f"stream.advertised_host = {ADVERTISED_HOST}",
         f"stream.advertised_port = {advertised_port}",

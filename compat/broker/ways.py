@@ -131,9 +131,23 @@ def running(record: Record) -> RunningBroker:
         pid=part.machine_of(record),
         name=record.name,
         certificates=records.certificates_of(record.name) if record.ports.tls else None,
-        stop=lambda: stop(record),
-        control=lambda *words: control(record, words),
+        stop=lambda: stop(latest(record)),
+        control=lambda *words: control(latest(record), words),
+        crash=lambda: crash(latest(record)),
     )
+
+
+def latest(record: Record) -> Record:
+    """Return the record as it is now: a node that was started again has another process."""
+    return records.load(record.name) or record
+
+
+def crash(record: Record) -> None:
+    """End a started broker by SIGKILL and start it on its data."""
+    if record.way == "container":
+        container.crash(record)
+    else:
+        node.crash(tree(), record)
 
 
 def control(record: Record, words: Sequence[str]) -> str:

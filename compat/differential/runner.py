@@ -16,7 +16,7 @@ from compat.differential.administration import Administration, Change, ChangeFai
 from compat.differential.normal import NAMES, words
 from compat.differential.script import GUEST, Action, Reached, Script, Step, Wait
 from compat.differential.wire import CANNOT_SEND, Collected, Connection, HandshakeFailed
-from gateway.client.errors import ClientError
+from hutch.client.errors import ClientError
 
 _SOONER_S = 0.25
 # So that an instant is told apart from the chunks before and after it, whose times are in ms.

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from compat.differential import frames
 from compat.differential.normal import CONFIRM, DELIVER, FIN, HEARTBEAT, Arrived, arrived
 from compat.differential.script import Login, Reached, Wait, framed
-from gateway.client.channel import Channel
-from gateway.client.errors import ConnectionLost, ServerSilent
-from gateway.client.login import Endpoint, connect
+from hutch.client.channel import Channel
+from hutch.client.errors import ConnectionLost, ServerSilent
+from hutch.client.login import Endpoint, connect
 
 CONNECT_TIMEOUT_S = 10.0
 HANDSHAKE_TIMEOUT_S = 20.0

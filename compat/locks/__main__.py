@@ -33,7 +33,7 @@ def lists(project: dict[str, Any]) -> dict[str, list[str]]:
     found = {
         "build": project["build-system"]["requires"],
         "run": project["project"]["dependencies"],
-        **{name: extras[name] for name in ("test", "bench", "test-spark", "dev")},
+        **{name: extras[name] for name in ("bridge", "test", "bench", "test-spark", "dev")},
     }
     return {
         name: [each for each in requirements if not each.startswith(_OURSELVES)]

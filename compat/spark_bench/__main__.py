@@ -30,7 +30,7 @@ from compat.spark_bench.settings import Settings, parse
 from compat.spark_bench.stage import Stage
 from compat.spark_bench.waits import Ground, Wait, Waited, measure_wait
 from compat.spark_bench.work import Servers, Work
-from pyspark_hutch.shared.client.errors import ClientError
+from hutch.client.errors import ClientError
 
 FAULTS: Final = (BenchError, SparkBenchError, ClientError, PySparkException, OSError)
 

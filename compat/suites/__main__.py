@@ -7,9 +7,11 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
+from compat.pravega.java.__main__ import main as pravega_java
 from compat.suites import namespace, sources
 from compat.suites.catalogue import SUITES, Place
 from compat.suites.results import FAILED, PASSED, SKIPPED, Results
@@ -17,6 +19,7 @@ from compat.suites.servers import SERVERS
 
 EXIT_FAILURES = 1
 EXIT_USAGE = 2
+PRAVEGA = "pravega-java"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,7 +27,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m compat.suites",
         description="Run an official client's own test suite against Hutch, in a network of its"
-        " own. `get SUITE` fetches its sources; compat/suites/README.md says what else is needed.",
+        " own. `get SUITE` fetches its sources; compat/suites/README.md says what else is needed."
+        f" `{PRAVEGA}` runs programs on Pravega's client: python -m compat.pravega.java.",
     )
     top.add_argument("suite", choices=sorted(SUITES))
     top.add_argument("--checkout", type=Path, help="the client's repository (default: as got)")
@@ -41,8 +45,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a suite, or get one; return the exit code."""
-    if arguments[:1] == ["get"]:
-        return get(arguments[1:])
+    if arguments and (command := COMMANDS.get(arguments[0])):
+        return command(arguments[1:])
     options = parser().parse_args(arguments)
     if options.checkout is None:
         options.checkout = sources.folder(options.suite)
@@ -109,6 +113,9 @@ def show(suite: str, commit: str, results: Results) -> None:
     numbers = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (PASSED, FAILED, SKIPPED))
     print(f"{suite} {commit}: {len(results.outcomes)} tests, {numbers}")
 
+
+COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {"get": get, PRAVEGA: pravega_java}
+"""Commands that are no suite of a stream client."""
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

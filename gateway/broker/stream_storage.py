@@ -66,6 +66,9 @@ class StreamStorage:
             filter_segment=names.filter_segment(self._virtual_host, entry.name, entry.generation),
         )
 
+    def _marks_of(self, entry: StreamEntry) -> str:
+        return names.marks_segment(self._virtual_host, entry.name, entry.generation)
+
     async def size_of(self, stream: Stream) -> int:
         """Return the stored size of a stream in bytes. Raises StoreError."""
         if (stream_log := stream.log) is not None:
@@ -211,6 +214,7 @@ class StreamStorage:
             await _let_finish(stream)
         await delete_segments(self._store, (each.index_segment for each in segments))
         await delete_segments(self._store, (each.filter_segment for each in segments))
+        await delete_segments(self._store, map(self._marks_of, entries))
         await self._tracking.forget(*(entry.generation for entry in entries))
         bindings = [key for stream in streams for key in stream.bound_by]
         await self._catalogue.remove(*entries, topology=[*bindings, *topology])

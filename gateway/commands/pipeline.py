@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from gateway.command_line import visible
 from gateway.commands import pipeline_help as texts
-from gateway.management.definitions.report import visible
 
 ENDPOINTS: Final = "localhost:5552"
 

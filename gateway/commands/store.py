@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from gateway.command_line import complain, visible
 from gateway.commands import store_serve
 from gateway.commands.store_check import check_store
 from gateway.commands.store_inspect import inspect
 from gateway.commands.store_repair import Repair
-from gateway.management.ctl.ctl import add_place, complain, data_directory
+from gateway.management.ctl.ctl import add_place, data_directory
 from gateway.management.ctl.grammar import WrongUse
-from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from store.errors import DiskFull, OtherFormat, StoreError
 from store.local.checking import NotChecked, open_to_check
@@ -39,8 +39,9 @@ examples:
 _CHECK: Final = """\
 Read all that is stored and check it: journal and checkpoint, tables, every chunk of every stream,
 and what is derived from them. Each damaged place is one line with its stream, file and position.
-Nothing in the directory changes, and what a start of the server would change is only tried in
-memory.
+What Pravega's controller keeps is compared with the segments. Nothing in the directory changes, and
+what a start of the server would change is only tried in memory. Lines that begin with `note:` are
+no damage.
 
 With --repair, what can be mended is mended. Copies of all that is replaced are kept in
 set-aside/. Damaged tables are written anew without the entries that cannot be read, so that the

@@ -14,10 +14,11 @@ from gateway.broker.checking import (
     is_sound,
     streams_of,
 )
+from gateway.command_line import visible
+from gateway.commands.store_check_pravega import ControllerCheck
 from gateway.log.checking import StreamCheck
 from gateway.log.checking_derived import Flaw, Part
 from gateway.log.names import tracking_table
-from gateway.management.definitions.report import visible
 from gateway.pending import Pending, start
 from store.api import TableEntry
 from store.errors import StoreError
@@ -53,6 +54,10 @@ class Progress:
         self._every_s = _SHOW_EVERY_S if self._is_terminal else _SAY_EVERY_S
         self._next_at = self._now() + self._every_s
 
+    def expect(self, size: int) -> None:
+        """Add bytes that are checked too."""
+        self._total += size
+
     def walked(self, size: int) -> None:
         """Count bytes that were checked."""
         self.done += size
@@ -78,6 +83,7 @@ class Check:
         flaws: The damage in streams: each flaw, and where the stream begins.
         unsound: Entries that no server can use, with their tables.
         homeless: Streams of which only the segments are there.
+        controller: What Pravega's controller keeps.
         chunks: Number of sound chunks.
         records: Number of records in them.
         places: Number of damaged places that were printed.
@@ -91,6 +97,7 @@ class Check:
         self.flaws: list[tuple[StoredStream, Flaw, int]] = []
         self.unsound: list[tuple[str, TableEntry]] = []
         self.homeless: list[StoredStream] = []
+        self.controller = ControllerCheck(checked, progress, self.segments)
         self.chunks = self.records = self.places = 0
 
     def run(self) -> None:
@@ -108,6 +115,12 @@ class Check:
                 self._walk(stream)
             elif stream.entry.state == LIVE:
                 self._tell(Damage("the stream has no segment", "", name))
+        self._check_controller()
+
+    def _check_controller(self) -> None:
+        for finding in self.controller.run():
+            self.places += finding.is_damage
+            self._print(f"{'damaged' if finding.is_damage else 'note'}: {finding}")
 
     def _tell_entries(self) -> None:
         for table, row in self.unsound:
@@ -132,7 +145,7 @@ class Check:
 
     def _read_table(self, name: str) -> None:
         for row in self._checked.entries_of(name):
-            if not is_sound(name, row):
+            if not is_sound(name, row) or not self.controller.takes(name, row):
                 self.unsound.append((name, row))
             elif is_catalogue(name):
                 self._note(streams_of(host_of_segment(name) or "", [row]))
@@ -173,8 +186,11 @@ class Check:
         self.places += 1
         owner = stream or self.streams.get(damage.segment)
         text = "" if owner is None else f" stream={owner.log_names.stream}"
+        self._print(f"damaged: {damage}{text}")
+
+    def _print(self, line: str) -> None:
         self._progress.leave()
-        sys.stdout.write(visible(f"damaged: {damage}{text}") + "\n")
+        sys.stdout.write(visible(line) + "\n")
 
 
 def check_store(checked: CheckedStore) -> Check:
@@ -187,7 +203,7 @@ def check_store(checked: CheckedStore) -> Check:
     progress.leave()
     sys.stdout.write(
         f"{len(check.segments)} segments, {len(check.streams)} streams,"
-        f" {check.chunks:,} chunks with {check.records:,} records,"
+        f" {check.chunks:,} chunks with {check.records:,} records,{check.controller.summary}"
         f" {progress.done / _MB:,.1f} MB in {time.monotonic() - began:.1f} s:"
         f" {_places(check.places)}\n"
     )

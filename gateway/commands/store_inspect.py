@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.broker.checking import StoredStream, host_of_segment, is_catalogue, streams_of
+from gateway.command_line import visible
 from gateway.commands.store_check import run
 from gateway.log.checking import chunks_from
-from gateway.log.chunk import DATA_POSITION, unpack_trailer
-from gateway.log.entries import entries_in
 from gateway.log.names import writer_of
 from gateway.log.verifying import Chunk
 from gateway.management.ctl.grammar import WrongUse
-from gateway.management.definitions.report import table, visible
+from gateway.management.definitions.report import table
 from gateway.management.requests import unfinished
+from hutch.formats.chunk import DATA_POSITION, unpack_trailer
+from hutch.formats.entries import entries_in
 from store.local.checking import CheckedStore, SegmentShape, open_to_check
 
 _BODY_BYTES: Final = 60

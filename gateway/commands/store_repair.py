@@ -7,13 +7,13 @@ from typing import Final
 
 from gateway.broker.catalogue import LIVE, StreamEntry, key_of
 from gateway.broker.checking import StoredStream, rows_after_loss
+from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.checking_derived import Part
 from gateway.log.names import meta_table, snapshot_key, tracking_table
 from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import create_table_if_missing
-from gateway.management.definitions.report import visible
 from store.api import Durability, TableEntry
 from store.errors import StoreError
 from store.local.checking import CheckedStore
@@ -45,6 +45,7 @@ class Repair:
         for stream in self._check.homeless:
             self._try(f"the stream {stream.log_names.stream} put back", self._put_back, stream)
         self._note_chunks()
+        self.left += [f"not mended: {each}" for each in self._check.controller.damage]
 
     def _try(self, what: str, mend: Callable[..., str | None], *arguments: object) -> None:
         """Repair one thing and print that, or note that it could not be repaired."""

@@ -17,7 +17,6 @@ from gateway.log.checking_derived import (
     check_filter_pages,
     load_snapshot,
 )
-from gateway.log.chunk import DATA_POSITION, next_offset_and_epoch, seal_seed, unpack_trailer
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_HEADER,
@@ -33,6 +32,7 @@ from gateway.log.restoring import check_bytes, find_chunk, read_whole
 from gateway.log.sequences import MARKS_END
 from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending
+from hutch.formats.chunk import DATA_POSITION, next_offset_and_epoch, seal_seed, unpack_trailer
 from store.api import (
     ABSENT,
     APPEND_BYTES_MAX,

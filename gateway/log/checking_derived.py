@@ -8,7 +8,6 @@ import enum
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from gateway.log.chunk import seal_seed
 from gateway.log.filter_pages import Page
 from gateway.log.index import ENTRY_BYTES, are_sound, unpack_entries
 from gateway.log.names import snapshot_key
@@ -16,6 +15,7 @@ from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.log.verifying import Chunk
 from gateway.pending import Pending
+from hutch.formats.chunk import seal_seed
 from store.api import Reader, SegmentStore, TableEntry
 from store.errors import NoSuchSegment, StoreError
 

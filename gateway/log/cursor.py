@@ -10,15 +10,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.chunk import (
-    ALONE_BYTES,
-    DATA_POSITION,
-    EVENT_HEAD_BYTES,
-    HEADER_BYTES,
-    crc32,
-    pack_header,
-    unpack_header,
-)
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.kernel.chunks import (
     MALFORMED,
@@ -32,6 +23,15 @@ from gateway.log.open_chunk import Delivery
 from gateway.log.ports import nothing
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import find_behind, say_damaged
+from hutch.formats.chunk import (
+    ALONE_BYTES,
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    HEADER_BYTES,
+    crc32,
+    pack_header,
+    unpack_header,
+)
 from store.api import APPEND_BYTES_MAX
 from store.errors import NoSuchSegment, SegmentTruncated, StoreClosed, StoreError
 

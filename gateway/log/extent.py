@@ -6,11 +6,11 @@ stream that is not in use costs three looks into the store, however much of it a
 
 from dataclasses import dataclass
 
-from gateway.log.chunk import next_offset_and_epoch, seal_seed
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
 from gateway.log.restoring import chunk_at
 from gateway.pending import Pending
+from hutch.formats.chunk import next_offset_and_epoch, seal_seed
 from store.api import ABSENT, Reader, SegmentInfo, SegmentStore
 
 

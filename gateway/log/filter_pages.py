@@ -23,9 +23,9 @@ from typing import Final
 
 from xxhash import xxh3_64_digest
 
-from gateway.log.chunk import EVENT_HEAD_BYTES, unpack_header
 from gateway.log.names import writer_of
 from gateway.pending import Pending, start
+from hutch.formats.chunk import EVENT_HEAD_BYTES, unpack_header
 from store.api import ABSENT, Appended, Reader, SegmentStore, Writer
 from store.errors import NoSuchSegment, SegmentExists, StoreError
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from gateway.log.chunk import crc32
+from hutch.formats.chunk import crc32
 
 SPAN_BYTES: Final = 256 * 1024
 NO_END: Final = 2**63

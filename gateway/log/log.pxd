@@ -1,6 +1,6 @@
 import cython
 
-from gateway.log.chunk cimport event_number
+from hutch.formats.chunk cimport event_number
 from gateway.log.index cimport ChunkIndex
 from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk, confirm_all
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import ALONE_BYTES, OFFSETS_END, event_number
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.open_chunk import (
@@ -28,6 +27,7 @@ from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.unit import Unit
+from hutch.formats.chunk import ALONE_BYTES, OFFSETS_END, event_number
 from store.api import Appended, Reader, Writer
 from store.errors import SegmentFailed, StoreError
 

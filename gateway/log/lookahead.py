@@ -10,7 +10,6 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import NEEDS_BYTES
 from gateway.log.log import StreamLog
@@ -19,6 +18,7 @@ from gateway.log.ports import nothing
 from gateway.log.salvage import next_chunk
 from gateway.log.skipping import ONE_CHUNK, end_of_damage, say_damaged
 from gateway.log.verifying import Verified, verify
+from hutch.formats.chunk import DATA_POSITION, EVENT_HEAD_BYTES
 from store.api import APPEND_BYTES_MAX
 from store.errors import StoreError
 

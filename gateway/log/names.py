@@ -3,6 +3,7 @@
     rmq-<host>/_<stream>-<generation>/0.#epoch.0          the chunks
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
     rmq-<host>/_<stream>-<generation>-filters/0.#epoch.0  filter values of chunks, derived
+    rmq-<host>/_MARK_<stream>-<generation>/0.#epoch.0     empty; a reader of Pravega's had it made
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → its description
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset;
                                                           the same of snapshots and begun readers
@@ -25,10 +26,12 @@ import hashlib
 import re
 import string
 import uuid
+from functools import lru_cache
 from typing import Final
 
 _PLAIN: Final = frozenset((string.ascii_letters + string.digits + "-").encode())
 _ESCAPED_MAX: Final = 200
+_AS_IT_IS: Final = re.compile(f"[A-Za-z0-9-]{{0,{_ESCAPED_MAX}}}")
 _SUFFIX: Final = "/0.#epoch.0"
 _VIRTUAL_HOST: Final = "rmq-"
 
@@ -39,6 +42,8 @@ def escape(name: str) -> str:
     >>> escape("/"), escape("orders-1"), escape("é")
     ('.2f', 'orders-1', '.c3.a9')
     """
+    if _AS_IT_IS.fullmatch(name) is not None:  # most names; a list may have ten thousand
+        return name
     raw = name.encode("utf-8", "surrogateescape")
     escaped = "".join(chr(byte) if byte in _PLAIN else f".{byte:02x}" for byte in raw)
     if len(escaped) <= _ESCAPED_MAX:
@@ -46,6 +51,7 @@ def escape(name: str) -> str:
     return "..sha256-" + hashlib.sha256(raw).hexdigest()
 
 
+@lru_cache(maxsize=256)
 def scope_of(virtual_host: str) -> str:
     """Return the scope that holds everything of a virtual host."""
     return f"{_VIRTUAL_HOST}{escape(virtual_host)}"
@@ -53,7 +59,12 @@ def scope_of(virtual_host: str) -> str:
 
 def data_segment(virtual_host: str, stream: str, generation: int) -> str:
     """Return the segment of a stream's chunks."""
-    return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}{_SUFFIX}"
+    return f"{pravega_name(virtual_host, stream, generation)}{_SUFFIX}"
+
+
+def pravega_name(virtual_host: str, stream: str, generation: int) -> str:
+    """Return the `scope/stream` by which Pravega's clients read a stream's chunks."""
+    return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}"
 
 
 def index_segment(virtual_host: str, stream: str, generation: int) -> str:
@@ -64,6 +75,11 @@ def index_segment(virtual_host: str, stream: str, generation: int) -> str:
 def filter_segment(virtual_host: str, stream: str, generation: int) -> str:
     """Return the segment of the filter values of a stream's chunks."""
     return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-filters{_SUFFIX}"
+
+
+def marks_segment(virtual_host: str, stream: str, generation: int) -> str:
+    """Return the segment that Pravega's readers open beside the stream's chunks."""
+    return f"{scope_of(virtual_host)}/_MARK_{escape(stream)}-{generation}{_SUFFIX}"
 
 
 def meta_table(virtual_host: str) -> str:

@@ -4,7 +4,9 @@
 import logging
 from typing import Final, Protocol
 
-from gateway.log.chunk import (
+from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
+from gateway.log.kernel.sealing import copy_of, seal_chunk, unfilled
+from hutch.formats.chunk import (
     DATA_POSITION,
     ENTRIES_MAX,
     EVENT_HEAD_BYTES,
@@ -13,8 +15,6 @@ from gateway.log.chunk import (
     crc32,
     pack_trailer,
 )
-from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
-from gateway.log.kernel.sealing import copy_of, seal_chunk, unfilled
 from store.api import FileRegion
 
 log = logging.getLogger(__name__)

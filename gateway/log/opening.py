@@ -15,13 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.log.chunk import (
-    DATA_POSITION,
-    SEAL_BYTES,
-    event_number,
-    next_offset_and_epoch,
-    seal_seed,
-)
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
@@ -46,6 +39,13 @@ from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending, asked
+from hutch.formats.chunk import (
+    DATA_POSITION,
+    SEAL_BYTES,
+    event_number,
+    next_offset_and_epoch,
+    seal_seed,
+)
 from store.api import (
     ABSENT,
     APPEND_BYTES_MAX,

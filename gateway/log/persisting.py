@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.log.chunk import seal_seed
 from gateway.log.index import ENTRY_BYTES, last_place_before
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
@@ -16,6 +15,7 @@ from gateway.log.opening import LogNames
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.pending import Pending, start
+from hutch.formats.chunk import seal_seed
 from store.api import (
     ABSENT,
     READ_BYTES_MAX,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from gateway.log.chunk import EVENT_HEAD_BYTES, seal_seed
 from gateway.log.index import NO_END, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
 from gateway.log.salvage import next_chunk
@@ -18,6 +17,7 @@ from gateway.log.sequences import NO_MARK_KNOWN, UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
 from gateway.pending import Pending, asked
+from hutch.formats.chunk import EVENT_HEAD_BYTES, seal_seed
 from store.api import (
     APPEND_BYTES_MAX,
     READ_BYTES_MAX,

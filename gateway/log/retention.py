@@ -15,12 +15,12 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header
 from gateway.log.errors import CorruptChunk
 from gateway.log.kernel.chunks import NEEDS_BYTES, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.log.verifying import verify
 from gateway.pending import Pending
+from hutch.formats.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header
 from store.api import APPEND_BYTES_MAX, SegmentStore
 
 logger = logging.getLogger(__name__)

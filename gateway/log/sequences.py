@@ -17,8 +17,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.log.chunk import pack_trailer, unpack_trailer
 from gateway.log.snapshot import PART_BYTES
+from hutch.formats.chunk import pack_trailer, unpack_trailer
 
 log = logging.getLogger(__name__)
 

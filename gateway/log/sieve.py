@@ -10,7 +10,12 @@ import logging
 from collections import deque
 from typing import Final
 
-from gateway.log.chunk import (
+from gateway.log.filter_pages import FilterPages, Page
+from gateway.log.filters import SubscriptionFilter
+from gateway.log.kernel.chunks import BAD_SEAL, check_seals, walk_chunks
+from gateway.log.log import StreamLog
+from gateway.pending import Pending
+from hutch.formats.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
@@ -18,11 +23,6 @@ from gateway.log.chunk import (
     crc32,
     unpack_header,
 )
-from gateway.log.filter_pages import FilterPages, Page
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.kernel.chunks import BAD_SEAL, check_seals, walk_chunks
-from gateway.log.log import StreamLog
-from gateway.pending import Pending
 
 log = logging.getLogger(__name__)
 

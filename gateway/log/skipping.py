@@ -3,11 +3,11 @@
 import logging
 from typing import Final
 
-from gateway.log.chunk import EVENT_HEAD_BYTES
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import BAD_CRC, BAD_HEADER, BAD_SEAL, NOT_NEXT
 from gateway.log.log import StreamLog
 from gateway.log.salvage import next_chunk
+from hutch.formats.chunk import EVENT_HEAD_BYTES
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.log.chunk import crc32
+from hutch.formats.chunk import crc32
 from store.api import TABLE_BATCH_BYTES_MAX
 
 PART_BYTES: Final = 512 * 1024

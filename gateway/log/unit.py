@@ -10,7 +10,11 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gateway.log.chunk import (
+from gateway.log.filters import FILTER_BYTES_MAX
+from gateway.log.kernel.chunks import NEEDS_BYTES, check_seals, follow_chunks, walk_chunks
+from gateway.log.open_chunk import ConfirmSink, OpenChunk
+from gateway.log.verifying import verify_data
+from hutch.formats.chunk import (
     DATA_POSITION,
     ENTRIES_MAX,
     EVENT_HEAD_BYTES,
@@ -20,10 +24,6 @@ from gateway.log.chunk import (
     pack_trailer,
     unpack_header,
 )
-from gateway.log.filters import FILTER_BYTES_MAX
-from gateway.log.kernel.chunks import NEEDS_BYTES, check_seals, follow_chunks, walk_chunks
-from gateway.log.open_chunk import ConfirmSink, OpenChunk
-from gateway.log.verifying import verify_data
 from store.api import ABSENT, APPEND_BYTES_MAX, Appended
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def pack_blank(
     Args:
         entries: Number of entries, 1 to 65,535.
         records: Number of records in them.
-        data: The entries, as `gateway.log.entries` describes them.
+        data: The entries, as `hutch.formats.entries` describes them.
         seal_seed: That of the segment that will get the chunk.
         packed_filters: The filter values, as `gateway.log.filters` packs them; empty for none.
         data_bytes_max: The largest data: what fits a frame to a client.

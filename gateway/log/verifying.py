@@ -10,13 +10,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gateway.log.chunk import (
-    CRC_POSITION,
-    DATA_POSITION,
-    EVENT_HEAD_BYTES,
-    crc32,
-    unpack_header,
-)
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_SEAL,
@@ -29,6 +22,13 @@ from gateway.log.kernel.chunks import (
     walk_chunks,
 )
 from gateway.log.kernel.soundness import are_sound
+from hutch.formats.chunk import (
+    CRC_POSITION,
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    crc32,
+    unpack_header,
+)
 
 _SMALL_BYTES: Final = 4096
 """Below this average size a kernel checks the chunks: no cost to start, but more per byte."""

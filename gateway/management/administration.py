@@ -15,6 +15,7 @@ from gateway.broker.virtual_host import VirtualHost
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.requests.unfinished import Unfinished
+from gateway.management.scopes import Scopes
 from gateway.pending import Pending
 
 T = TypeVar("T")
@@ -70,6 +71,7 @@ class Administration:
         attempts: Counts of attempts to log in.
         unfinished: Journal of the import that is under way; None for none.
         importing: The lock of imports.
+        scopes: The scopes of Pravega's controller.
     """
 
     access: Access
@@ -81,6 +83,7 @@ class Administration:
     attempts: AttemptLedger = field(default_factory=lambda: AttemptLedger(time.monotonic))
     unfinished: Unfinished | None = None
     importing: Turn = field(default_factory=Turn)
+    scopes: Scopes = field(default_factory=Scopes)
 
     def host(self, name: str) -> VirtualHost:
         """Return a virtual host. Raises NotFound."""

@@ -5,9 +5,13 @@ properties: content type application/bson | data: the event's bytes
 
 from typing import Final
 
-from gateway.log.amqp.message import data_of
-from gateway.log.amqp.reading import VALUE_BYTES_MAX, value_of
-from gateway.log.amqp.sections import (
+from gateway.log.records.reading import Record, Unreadable
+from gateway.mewbase.wire.kernel.documents import is_document
+from gateway.mewbase.wire.writing import wrapped
+from gateway.settings.mewbase import BadSubBatches
+from hutch.formats.amqp.message import data_of
+from hutch.formats.amqp.reading import VALUE_BYTES_MAX, value_of
+from hutch.formats.amqp.sections import (
     DATA_SECTION,
     SEQUENCE_SECTION,
     VALUE_SECTION,
@@ -15,11 +19,7 @@ from gateway.log.amqp.sections import (
     sections,
     undescribed,
 )
-from gateway.log.amqp.writing import NULL, listed, section, sized, symbol
-from gateway.log.records.reading import Record, Unreadable
-from gateway.mewbase.wire.kernel.documents import is_document
-from gateway.mewbase.wire.writing import wrapped
-from gateway.settings.mewbase import BadSubBatches
+from hutch.formats.amqp.writing import NULL, listed, section, sized, symbol
 
 SECTIONS_MAX: Final = 64
 """The most sections of a message that is looked into. To find one takes the time of a few hundred

@@ -8,7 +8,6 @@ from typing import Final
 from gateway.broker.connections import ConsumerDetails
 from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
-from gateway.log.amqp.sections import TooManySections
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.durable import Durable
@@ -20,6 +19,7 @@ from gateway.mewbase.wire.writing import received
 from gateway.pending import run
 from gateway.server.front import Piece, Source
 from gateway.settings.mewbase import BadSubBatches
+from hutch.formats.amqp.sections import TooManySections
 
 log = logging.getLogger(__name__)
 

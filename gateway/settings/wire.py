@@ -60,6 +60,29 @@ class WireSettings(ConnectionSettings):
         unset="wire.host, or localhost where that is every address, and the port there",
         takes=ADDRESS_IN_WORDS,
     )
+    retention_interval_s: Integer = setting(
+        1_800,
+        "How often the controller looks at the streams that have a policy of retention. It "
+        "truncates them at places where they ended at such a time.",
+        unit="seconds",
+        ge=1,
+        le=86_400,
+    )
+    watermark_interval_s: Integer = setting(
+        10,
+        "How often the controller marks in a stream how far in time its writers are.",
+        unit="seconds",
+        ge=1,
+        le=86_400,
+    )
+    scaling_minute_ms: Integer = setting(
+        60_000,
+        "How long a minute takes where a policy of scaling speaks of minutes: rates over 2 to 20 "
+        "of them, 10 of them without a change of a new segment. Less is for trying a policy out.",
+        unit="milliseconds",
+        ge=50,
+        le=600_000,
+    )
     users_file: SomePath | None = setting(
         None,
         "File of the users of `hutch store serve`: a line NAME:HASH:RESOURCE,RIGHT for each, with "

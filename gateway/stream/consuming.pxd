@@ -4,7 +4,7 @@ from gateway.log.cursor cimport Cursor
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport Delivery
 from gateway.server.front cimport Piece, Source
-from gateway.stream.wire.kernel.publish cimport deliver_of
+from gateway.stream.kernel.publish cimport deliver_of
 
 cdef class Subscription(Source):
     cdef public int subscription_id

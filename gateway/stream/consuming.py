@@ -10,8 +10,8 @@ from gateway.log.cursor import Cursor
 from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
 from gateway.server.front import Piece, Ports, Source
+from gateway.stream.kernel.publish import deliver_of
 from gateway.stream.session.session import Session
-from gateway.stream.wire.kernel.publish import deliver_of
 
 DELIVER_HEAD_BYTES: Final = 13
 """Key, version, subscription and committed chunk id of a Deliver v2: with it the largest chunk

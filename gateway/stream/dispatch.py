@@ -15,12 +15,12 @@ from gateway.stream.handlers.handshake import propose_tune
 from gateway.stream.handlers.table import HANDLERS
 from gateway.stream.link import Link
 from gateway.stream.refusals import code_of, reason_of
-from gateway.stream.wire import codec
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import in_words
-from gateway.stream.wire.commands import State
-from gateway.stream.wire.errors import ProtocolError
-from gateway.stream.wire.messages import Message
+from hutch.stream import codec
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import in_words
+from hutch.stream.commands import State
+from hutch.stream.errors import ProtocolError
+from hutch.stream.messages import Message
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@ import cython
 
 from gateway.stream.consuming cimport Subscription
 from gateway.stream.publishing cimport take, take_with_filters
-from gateway.stream.wire.kernel.publish cimport u32_at
+from gateway.stream.kernel.publish cimport u32_at
 
 cdef Py_ssize_t _SIZE_BYTES, _HEAD_END, _PUBLISH_HEAD_BYTES, _CREDIT_ID_AT, _CREDIT_AT, _CREDIT_END
 cdef long long _PUBLISH_V1, _PUBLISH_V2, _CREDIT, _HEARTBEAT

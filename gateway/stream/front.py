@@ -18,15 +18,15 @@ from typing import Final
 from gateway.server.front import Limits, Ports
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host
+from gateway.stream.kernel.publish import u32_at
 from gateway.stream.link import PROTOCOL, Link
 from gateway.stream.publishing import FRAME_HEAD_BYTES, take, take_with_filters
 from gateway.stream.session.session import Session
-from gateway.stream.wire import codec
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import State
-from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
-from gateway.stream.wire.kernel.publish import u32_at
+from hutch.stream import codec
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import State
+from hutch.stream.errors import FrameTooLarge, MalformedFrame, ProtocolError
 
 log = logging.getLogger(__name__)
 

@@ -25,10 +25,10 @@ from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import Session
-from gateway.stream.wire import codec
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
+from hutch.stream import codec
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
 
 IDS_MAX: Final = 256
 """Most publishers, and most subscriptions, of one connection: an id is one byte."""

@@ -16,8 +16,8 @@ from gateway.broker.stream import Stream
 from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
 from gateway.stream.host import Host
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import OffsetSpec
+from hutch.stream import messages as m
+from hutch.stream.offsets import OffsetSpec
 
 log = logging.getLogger(__name__)
 

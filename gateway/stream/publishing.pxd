@@ -3,7 +3,7 @@ import cython
 from gateway.log.kernel.sealing cimport copy_of
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport OpenChunk
-from gateway.stream.wire.kernel.publish cimport State, confirm_of, take_filtered, take_publishes
+from gateway.stream.kernel.publish cimport State, confirm_of, take_filtered, take_publishes
 
 cdef int _BAD_SUB_BATCH, _CHUNK_FULL, _MALFORMED
 cdef Py_ssize_t _DUPLICATES_MAX, _PUBLISHING_ID_BYTES

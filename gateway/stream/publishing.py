@@ -12,17 +12,17 @@ from typing import Final, Protocol
 
 from gateway.broker.connections import PublisherDetails
 from gateway.broker.streams import Stream
-from gateway.log.chunk import ENTRIES_MAX
 from gateway.log.kernel.sealing import copy_of
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
 from gateway.server.front import Ports
 from gateway.stream.host import Host
+from gateway.stream.kernel import publish as kernel
+from gateway.stream.kernel.publish import State, confirm_of, take_filtered, take_publishes
 from gateway.stream.session.session import Session
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.errors import MalformedFrame
-from gateway.stream.wire.kernel import publish as kernel
-from gateway.stream.wire.kernel.publish import State, confirm_of, take_filtered, take_publishes
+from hutch.formats.chunk import ENTRIES_MAX
+from hutch.stream.codes import ResponseCode
+from hutch.stream.errors import MalformedFrame
 
 FRAME_HEAD_BYTES: Final = 13
 _ERROR_HEAD: Final = struct.Struct(">IHHBI")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gateway.broker import errors as broker
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream.codes import ResponseCode
 
 
 class Refusal(Exception):

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
+from hutch.client.connection import Connection
+from hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, refusal
+from hutch.client.errors import ServerSilent as Silent
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused, ServerGone, refusal
-from pyspark_hutch.shared.client.errors import ServerSilent as Silent
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
-from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from hutch.client.connection import Connection
+from hutch.client.errors import refusal
+from hutch.client.login import Endpoint
+from hutch.stream import pipeline
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import refusal
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import pipeline
-from pyspark_hutch.shared.stream.wire import pipeline_messages as p
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
 import ssl
 
+from hutch.client.connection import Connection
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint, Login, described
 from pyspark_hutch.options.settings import ConnectionSettings, TlsSettings, password_of
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint, Login, described
 
 
 def opened(endpoint: Endpoint, settings: ConnectionSettings, name: str) -> Connection:

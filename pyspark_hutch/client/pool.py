@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
+from hutch.client.connection import Connection
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint
 from pyspark_hutch.client.login import opened
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint
 
 _LOOK_S: Final = 1.0
 

@@ -16,21 +16,21 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
-from pyspark_hutch.client.describing import bounds_of, described, run_of
-from pyspark_hutch.shared.client.connection import Connection, Delivery
-from pyspark_hutch.shared.client.errors import (
+from hutch.client.connection import Connection, Delivery
+from hutch.client.errors import (
     BadAnswer,
     ClientError,
     Refused,
     ServerGone,
     ServerSilent,
 )
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.log.chunk import HEADER_BYTES, unpack_header
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
-from pyspark_hutch.shared.stream.wire.offsets import at_offset
+from hutch.client.login import Endpoint
+from hutch.formats.chunk import HEADER_BYTES, unpack_header
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import at_offset
+from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
+from pyspark_hutch.client.describing import bounds_of, described, run_of
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -1,16 +1,16 @@
 """Bodies of AMQP messages that are more than a run of bytes."""
 
-from pyspark_hutch.decoding.reasons import DATA, RAW, SEQUENCE, VALUE
-from pyspark_hutch.shared.log.amqp.message import data_of, items_of
-from pyspark_hutch.shared.log.amqp.reading import value_of
-from pyspark_hutch.shared.log.amqp.sections import (
+from hutch.formats.amqp.message import data_of, items_of
+from hutch.formats.amqp.reading import value_of
+from hutch.formats.amqp.sections import (
     DATA_SECTION,
     SEQUENCE_SECTION,
     VALUE_SECTION,
     NotAmqp,
     sections,
 )
-from pyspark_hutch.shared.log.amqp.values import json_of
+from hutch.formats.amqp.values import json_of
+from pyspark_hutch.decoding.reasons import DATA, RAW, SEQUENCE, VALUE
 
 
 def body_of(message: bytes) -> tuple[int, bytes]:

@@ -3,9 +3,9 @@
 import logging
 from typing import Final
 
+from hutch.formats.sub_batches import BadSubBatch
 from pyspark_hutch.decoding.errors import UnopenedSubBatch
 from pyspark_hutch.options.settings import Fate
-from pyspark_hutch.shared.log.sub_batches import BadSubBatch
 
 LOG: Final = logging.getLogger(__name__)
 

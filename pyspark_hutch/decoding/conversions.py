@@ -18,7 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_hutch.shared.log.amqp.values import Moment, Value, text_of
+from hutch.formats.amqp.values import Moment, Value, text_of
 
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 _BIGINT_MIN, _BIGINT_MAX = -(1 << 63), (1 << 63) - 1

@@ -2,9 +2,9 @@
 
     Deliver   | header 48 | data                          | whatever
     data      | entry | entry | …
-    entry     | a message or a sub-batch: `pyspark_hutch.shared.log.entries`
+    entry     | a message or a sub-batch: `hutch.formats.entries`
 
-Source: RabbitMQ's stream protocol, and the log of its osiris (`pyspark_hutch.shared.log.chunk`).
+Source: RabbitMQ's stream protocol, and the log of its osiris (`hutch.formats.chunk`).
 """
 
 from collections.abc import Generator, Iterator
@@ -12,6 +12,10 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from hutch.formats.amqp.sections import Source
+from hutch.formats.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
+from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_HEAD, SubBatch, sub_batch_at
+from hutch.formats.sub_batches import BadSubBatch, require_records, uncompressed
 from pyspark_hutch.decoding.amqp import body_of
 from pyspark_hutch.decoding.bad_sub_batches import BadSubBatches
 from pyspark_hutch.decoding.decompressing import CODECS
@@ -20,10 +24,6 @@ from pyspark_hutch.decoding.gathering import Gathered, Place
 from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way
-from pyspark_hutch.shared.log.amqp.sections import Source
-from pyspark_hutch.shared.log.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
-from pyspark_hutch.shared.log.entries import RECORD_HEAD, SUB_BATCH_HEAD, SubBatch, sub_batch_at
-from pyspark_hutch.shared.log.sub_batches import BadSubBatch, require_records, uncompressed
 
 _MAGIC_AND_VERSION: Final = 0x50
 _USER_CHUNK: Final = 0

@@ -17,9 +17,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_hutch.shared.client.entries import gunzip
-from pyspark_hutch.shared.log.entries import Codec
-from pyspark_hutch.shared.log.sub_batches import Decompress
+from hutch.client.entries import gunzip
+from hutch.formats.entries import Codec
+from hutch.formats.sub_batches import Decompress
 
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
 _BLOCK, _PLAIN = 0x00, 0x01

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hutch.formats.amqp.reading import VALUE_BYTES_MAX, value_of
 from pyspark_hutch.decoding.conversions import converter
 from pyspark_hutch.rows.columns import TIMESTAMP
-from pyspark_hutch.shared.log.amqp.reading import VALUE_BYTES_MAX, value_of
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

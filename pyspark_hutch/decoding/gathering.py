@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from hutch.formats.amqp.sections import Source
+from hutch.formats.sub_batches import BadSubBatch
 from pyspark_hutch.decoding.fields import Numbers, micros_of
 from pyspark_hutch.decoding.reasons import BAD_SUB_BATCH, BODY_TYPES, EXTENTS, NOTHING, RAW
 from pyspark_hutch.decoding.sections import Section, sections_of
 from pyspark_hutch.decoding.skimming import skim
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.shared.log.amqp.sections import Source
-from pyspark_hutch.shared.log.sub_batches import BadSubBatch
 
 ROWS_MAX: Final = 10_000
 """Rows of a batch: the number that costs Spark least."""

@@ -18,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hutch.formats.amqp.reading import list_of, map_of
+from hutch.formats.amqp.sections import NotAmqp, Source
+from hutch.formats.amqp.values import Value, text_of
 from pyspark_hutch.decoding.conversions import converter
 from pyspark_hutch.decoding.fields import Pairs, Walked, pairs_of, structs_of, walk
 from pyspark_hutch.decoding.reasons import EXTENT_NAMES, EXTENTS
 from pyspark_hutch.decoding.variants import variant_of
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.rows.columns import HEADER_FIELDS, MAPS, PROPERTY_FIELDS, VARIANT
-from pyspark_hutch.shared.log.amqp.reading import list_of, map_of
-from pyspark_hutch.shared.log.amqp.sections import NotAmqp, Source
-from pyspark_hutch.shared.log.amqp.values import Value, text_of
 
 _PENDING_MAX: Final = 4_096
 _PENDING_BYTES_MAX: Final = 256 << 10

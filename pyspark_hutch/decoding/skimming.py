@@ -6,14 +6,14 @@ picture of a section is there.
 
 from typing import Final
 
-from pyspark_hutch.decoding.reasons import DATA, EXTENTS, NOTHING, ODD_BODY, RAW, VALUE
-from pyspark_hutch.shared.log.amqp.sections import (
+from hutch.formats.amqp.sections import (
     DATA_SECTION,
     SEQUENCE_SECTION,
     NotAmqp,
     Source,
     sections,
 )
+from pyspark_hutch.decoding.reasons import DATA, EXTENTS, NOTHING, ODD_BODY, RAW, VALUE
 
 _BYTES: Final = (0xA0, 0xA1, 0xA3, 0xB0, 0xB1, 0xB3)
 _SLOTS: Final = {0x70: 0, 0x71: 2, 0x72: 4, 0x73: 6, 0x74: 8, 0x78: 10}

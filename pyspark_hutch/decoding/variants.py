@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
+from hutch.formats.amqp.values import Moment, Single, Value, text_of
 from pyspark_hutch.decoding.conversions import to_micros
-from pyspark_hutch.shared.log.amqp.values import Moment, Single, Value, text_of
 
 _VERSION: Final = 1
 _PRIMITIVE, _SHORT_TEXT, _OBJECT, _ARRAY = range(4)

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hutch.formats.amqp.sections import Source
+from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_FLAG
 from pyspark_hutch.decoding.reasons import (
     BEYOND,
     DATA,
@@ -27,8 +29,6 @@ from pyspark_hutch.decoding.reasons import (
     SUB_BATCH,
 )
 from pyspark_hutch.decoding.skimming import skim
-from pyspark_hutch.shared.log.amqp.sections import Source
-from pyspark_hutch.shared.log.entries import RECORD_HEAD, SUB_BATCH_FLAG
 
 _FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
 """A head from here on, as u32, is a sub-batch's."""

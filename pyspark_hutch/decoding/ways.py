@@ -11,8 +11,8 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hutch.formats.amqp.sections import Source
 from pyspark_hutch.decoding import vectors
-from pyspark_hutch.shared.log.amqp.sections import Source
 
 KERNEL: Final = "pyspark_hutch.kernel.entries"
 

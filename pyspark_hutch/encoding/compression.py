@@ -20,8 +20,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from hutch.formats.entries import Codec
 from pyspark_hutch.encoding.crc32c import masked_crc32c
-from pyspark_hutch.shared.log.entries import Codec
 
 
 def _cramjam() -> ModuleType | None:

@@ -6,7 +6,7 @@
 
 A frame is one join of Arrow: heads, filters, what stands before the bodies, bodies. The head of the
 frame is in front of its first entry's. Without a publisher a frame is the entries alone, in their
-stored form (`pyspark_hutch.shared.log.entries`): another command carries them.
+stored form (`hutch.formats.entries`): another command carries them.
 
 Source: RabbitMQ stream protocol, Publish.
 """

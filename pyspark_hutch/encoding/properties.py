@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hutch.formats.amqp.writing import sized
 from pyspark_hutch.encoding import sections
 from pyspark_hutch.encoding.arrays import (
     BYTES,
@@ -22,7 +23,6 @@ from pyspark_hutch.encoding.arrays import (
     sizes_of,
 )
 from pyspark_hutch.encoding.errors import BadColumn
-from pyspark_hutch.shared.log.amqp.writing import sized
 
 COLUMN: Final = "properties"
 TYPE_SUFFIX: Final = "_type"

@@ -8,7 +8,7 @@
 
 A head is what stands before the bytes of a row's value. Heads are made apart from the values, so
 that a message is put together by one join. Strings of one row are encoded by
-`shared/log/amqp/writing.py`.
+`hutch/formats/amqp/writing.py`.
 
 Source: AMQP 1.0, parts 1.2 to 1.6.
 """

@@ -1,7 +1,7 @@
 """The messages of one stream as sub-batches of a fixed number of rows, in Publish frames.
 
 Each has its publishing id (u64, big-endian) in front if there is a publisher; its form is in
-`pyspark_hutch.shared.log.entries`.
+`hutch.formats.entries`.
 
 Source: RabbitMQ stream protocol, Publish.
 """
@@ -12,6 +12,12 @@ from typing import Final
 
 import numpy as np
 
+from hutch.formats.entries import (
+    SUB_BATCH_RECORDS_MAX,
+    UNCOMPRESSED_BYTES_MAX,
+    Codec,
+    pack_sub_batch,
+)
 from pyspark_hutch.encoding.arrays import big_endian
 from pyspark_hutch.encoding.compression import compress
 from pyspark_hutch.encoding.errors import MessageTooLarge
@@ -27,12 +33,6 @@ from pyspark_hutch.encoding.frames import (
     joined,
 )
 from pyspark_hutch.encoding.messages import Messages, concatenate
-from pyspark_hutch.shared.log.entries import (
-    SUB_BATCH_RECORDS_MAX,
-    UNCOMPRESSED_BYTES_MAX,
-    Codec,
-    pack_sub_batch,
-)
 
 SUB_BATCH_BYTES: Final = 8 << 20
 """Bytes of a sub-batch before compression, so that waiting rows take little memory."""

@@ -6,6 +6,7 @@ So a misspelt stream, a wrong port or a wrong password is told at once.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from hutch.client.errors import ClientError
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.jobs.errors import JobFailed
 from pyspark_hutch.names import planner_name
@@ -15,7 +16,6 @@ from pyspark_hutch.options.settings import ConnectionSettings
 from pyspark_hutch.options.writing import write_settings
 from pyspark_hutch.planning.batch import all_of
 from pyspark_hutch.planning.choosing import facts_of
-from pyspark_hutch.shared.client.errors import ClientError
 from pyspark_hutch.sink.plan import is_staged
 from pyspark_hutch.sink.targets import prepare
 

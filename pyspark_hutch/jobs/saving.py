@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from hutch.client.errors import ClientError
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.errors import EncodingError
 from pyspark_hutch.jobs.batches import BatchName
@@ -15,7 +16,6 @@ from pyspark_hutch.jobs.errors import JobFailed
 from pyspark_hutch.names import planner_name
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.writing import write_settings
-from pyspark_hutch.shared.client.errors import ClientError
 from pyspark_hutch.sink.plan import is_staged
 
 

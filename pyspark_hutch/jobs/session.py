@@ -57,7 +57,7 @@ def session(
         name: Of the application.
         master: Where it runs.
         settings: Spark's, which go before those here.
-        py_files: What is shipped to the workers, as an archive of this package.
+        py_files: What is shipped to the workers, as the archive of `hutch pipeline zip`.
         is_verbose: Whether Spark's warnings and traces are printed.
 
     Raises:

@@ -4,12 +4,12 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from hutch.client.login import Endpoint
+from hutch.stream.offsets import at_timestamp
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.offsets import at_timestamp
 
 _BY_TIME: Final = (PointKind.TIMESTAMP, PointKind.MS_BACK)
 

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.position import Position
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
 
 LOG: Final = logging.getLogger(__name__)
 

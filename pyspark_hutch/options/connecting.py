@@ -2,10 +2,10 @@
 
 from typing import Final, Literal
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.endpoints import Address, Uri
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.settings import ConnectionSettings, Password, TlsSettings
-from pyspark_hutch.shared.client.login import Endpoint
 
 GUEST: Final = "guest"
 

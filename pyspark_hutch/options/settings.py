@@ -11,8 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Literal
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import WrongOption, shown
-from pyspark_hutch.shared.client.login import Endpoint
 
 PASSWORD_BYTES_MAX: Final = 4_096  # what is longer is something else, as a file named by mistake
 NAMES_SHOWN_MAX: Final = 5  # of streams in an error

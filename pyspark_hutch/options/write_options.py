@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from hutch.formats.entries import SUB_BATCH_RECORDS_MAX
 from pyspark_hutch.options.columns import COLUMNS
 from pyspark_hutch.options.kinds import (
     FLAG,
@@ -13,7 +14,6 @@ from pyspark_hutch.options.kinds import (
     text_of,
 )
 from pyspark_hutch.options.option import WRITE, Group, Option, Use
-from pyspark_hutch.shared.log.entries import SUB_BATCH_RECORDS_MAX
 
 AGE_MS_MIN: Final = 1_000  # a stream's age is in seconds
 AGE_MS_MAX: Final = 36_500 * 86_400_000  # a hundred years

@@ -7,11 +7,11 @@ serves. `pipeline.py` has those that Hutch serves beside them.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.settings import Source, Splitting
 from pyspark_hutch.planning.splits import Split, StreamRange
-from pyspark_hutch.shared.client.login import Endpoint
 
 
 class Found(NamedTuple):

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from hutch.stream.pipeline_messages import Border
 from pyspark_hutch.planning.admission import WHOLE
-from pyspark_hutch.shared.stream.wire.pipeline_messages import Border
 
 FINE_BYTES: Final = 4 << 20
 """Pieces of fewer bytes need borders beside those of the index, which are 256 KiB apart or so."""

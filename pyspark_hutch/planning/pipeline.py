@@ -8,6 +8,10 @@ measured are given up at once, and a look for a chunk is at one offset of the ba
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hutch.client.errors import Refused
+from hutch.client.login import Endpoint
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.client.describing import (
     Planned,
@@ -41,10 +45,6 @@ from pyspark_hutch.planning.splits import (
     refuse_too_many,
     refuse_too_small,
 )
-from pyspark_hutch.shared.client.errors import Refused
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import pipeline_messages as p
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 _SPAN_BYTES_MAX: Final = (1 << 32) - 1
 _BORDERS_MAX: Final = p.BORDERS_MAX // 2

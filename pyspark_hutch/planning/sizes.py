@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Final
 
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint
+from hutch.formats.chunk import unpack_header
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.log.chunk import unpack_header
 
 LOG: Final = logging.getLogger(__name__)
 

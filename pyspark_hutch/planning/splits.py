@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hutch.client.login import Endpoint
+from hutch.stream.offsets import OffsetSpec, at_offset
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_options import PARTITIONS_MAX
 from pyspark_hutch.options.settings import Splitting
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec, at_offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hutch.client.login import Endpoint
+from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.settings import Source, Splitting
@@ -9,8 +11,6 @@ from pyspark_hutch.planning.admission import share
 from pyspark_hutch.planning.facts import Found, Reach
 from pyspark_hutch.planning.sizes import RowSizes
 from pyspark_hutch.planning.splits import Split, StreamRange, plan
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.offsets import at_offset
 
 
 class StockFacts:

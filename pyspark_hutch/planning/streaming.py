@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from hutch.client.errors import ServerGone, ServerSilent
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.client.range_reader import GONE, MADE_AGAIN, DataLoss
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
@@ -23,7 +24,6 @@ from pyspark_hutch.planning.admission import WHOLE, Patience, share
 from pyspark_hutch.planning.facts import Reach
 from pyspark_hutch.planning.splits import Split, StreamRange
 from pyspark_hutch.planning.tails import Tails
-from pyspark_hutch.shared.client.errors import ServerGone, ServerSilent
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Container, Mapping
 from typing import Final
 
+from hutch.client.errors import ClientError, Refused
+from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.settings import ReadSettings
 from pyspark_hutch.planning.choosing import facts_of
 from pyspark_hutch.planning.facts import Facts, Found
-from pyspark_hutch.shared.client.errors import ClientError, Refused
-from pyspark_hutch.shared.client.login import Endpoint
 
 LOOK_S: Final = 0.2
 """Time between two questions of an idle query for new rows; about its delay, too."""

@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from hutch.client.errors import ClientError, Refused, refusal
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.shared.client.errors import ClientError, Refused, refusal
-from pyspark_hutch.shared.stream.wire import pipeline_messages as p
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.staging import Purpose
 

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hutch.client.connection import Connection
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 from pyspark_hutch.sink.outlet import Outlet
 
 _TURN_S: Final = 0.1

@@ -4,11 +4,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hutch.client.connection import IDS, Connection
+from hutch.client.errors import BadAnswer, refusal
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.frames import Frame, Packer
-from pyspark_hutch.shared.client.connection import IDS, Connection
-from pyspark_hutch.shared.client.errors import BadAnswer, refusal
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 
 class Stored(NamedTuple):

@@ -7,12 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
-from pyspark_hutch.encoding.messages import Messages
-from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.shared.client.connection import Confirmed
-from pyspark_hutch.shared.client.errors import (
+from hutch.client.connection import Confirmed
+from hutch.client.errors import (
     BadAnswer,
     ClientError,
     Refused,
@@ -20,9 +16,13 @@ from pyspark_hutch.shared.client.errors import (
     ServerSilent,
     in_words,
 )
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
+from pyspark_hutch.encoding.messages import Messages
+from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.sink.links import Link, Links, heard_from, patience_with
 from pyspark_hutch.sink.outlet import Outlet
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hutch.stream import pipeline_messages as p
 from pyspark_hutch.encoding.frames import Frame, Packer
-from pyspark_hutch.shared.stream.wire import pipeline_messages as p
 
 
 class StagedRows(NamedTuple):

@@ -13,22 +13,22 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.frames import SIZE_BYTES, Frame, Ids, Limits
-from pyspark_hutch.encoding.messages import Messages
-from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import (
+from hutch.client.connection import Connection
+from hutch.client.errors import (
     BadAnswer,
     ClientError,
     ServerGone,
     ServerSilent,
     refusal,
 )
-from pyspark_hutch.shared.log.chunk import ENTRIES_MAX
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire import pipeline_messages as p
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
+from hutch.formats.chunk import ENTRIES_MAX
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.encoding.frames import SIZE_BYTES, Frame, Ids, Limits
+from pyspark_hutch.encoding.messages import Messages
+from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.sink.stage import SentFrame, Stage, StagedRows
 
 LOG: Final = logging.getLogger(__name__)

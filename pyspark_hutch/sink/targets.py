@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hutch.client.errors import Refused, in_words
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.options.settings import Creation, WriteSettings
-from pyspark_hutch.shared.client.errors import Refused, in_words
-from pyspark_hutch.shared.stream.wire import messages as m
-from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 _DONE = (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS)
 

@@ -30,7 +30,7 @@ from store.local.journal import JournalPlace
 from store.local.records import ATTRIBUTE
 from store.local.segment import Segment
 
-FORMAT_NUMBER: Final = 6
+FORMAT_NUMBER: Final = 7
 """The number of the stored form, in every data directory. Each change of a stored form raises it by
 one: of the journal, of tables, of streams and of what the gateway keeps in them too."""
 

@@ -86,7 +86,7 @@ class TableOperations(SegmentOperations):
             blocked_error(segment)
             or _entries_error(table, entries)
             or _length_error(segment, expected_length)
-            or table.check(entries)
+            or _version_error(table, entries)
         )
         if error is not None:
             self.refuse(segment, done, error)
@@ -117,7 +117,7 @@ class TableOperations(SegmentOperations):
             blocked_error(segment)
             or next(filter(None, (_key_error(table, entry.key) for entry in keys)), None)
             or _length_error(segment, expected_length)
-            or table.check(keys)
+            or _version_error(table, keys)
         )
         if error is not None:
             self.refuse(segment, done, error)
@@ -292,3 +292,10 @@ def _length_error(segment: Segment, expected: int | None) -> StoreError | None:
     if expected is None or expected == length:
         return None
     return LengthMismatch(f"table {segment.name!r} is {length} bytes long, not {expected}", length)
+
+
+def _version_error(table: Table, entries: Sequence[TableEntry]) -> StoreError | None:
+    error = table.check(entries)
+    if error is not None:
+        error.key_length = table.key_length
+    return error

@@ -1,7 +1,7 @@
 """Pravega's wire protocol as one table: the only place that says which commands there are.
 
-Decoding, encoding, the page `docs/pravega.md` and the property tests are derived from it, and the
-layouts from the message classes that it names. It has the commands of versions 5 to 17, but for
+Decoding, encoding, the page `docs/pravega-wire.md` and the property tests are derived from it, and
+the layouts from the message classes that it names. It has the commands of versions 5 to 17, but for
 those of the administrator's port.
 """
 

@@ -30,7 +30,7 @@ def test_it_serves_4_3_with_the_stream_listener(rabbitmq: RunningBroker) -> None
     overview = rabbitmq.management("overview")
     assert overview["rabbitmq_version"].startswith("4.3.")
     protocols = {listener["protocol"] for listener in overview["listeners"]}
-    assert "stream" in protocols
+    assert {"stream", "amqp", "mqtt"} <= protocols
 
 
 def test_it_serves_over_tls_with_certificates_of_its_own(rabbitmq: RunningBroker) -> None:
@@ -82,6 +82,19 @@ def test_one_whose_owner_was_killed_is_ended_by_the_next_use() -> None:
     assert record is not None
     assert ways.is_running(record)
     ways.stop_abandoned()
+    assert_nothing_is_left(record)
+
+
+def test_one_that_is_killed_comes_back_with_what_it_had() -> None:
+    broker = startable()
+    try:
+        broker.control("add_vhost", "kept")
+        broker.crash()
+        assert "kept" in {host["name"] for host in broker.management("vhosts")}
+        record = records.load(broker.name)
+        assert record is not None
+    finally:
+        broker.stop()
     assert_nothing_is_left(record)
 
 

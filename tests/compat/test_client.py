@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from compat.broker import RunningBroker
-from gateway.client import FIRST, Client, ClientError, ServerGone, ServerSilent, at_offset
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
+from hutch.client import FIRST, Client, ClientError, ServerGone, ServerSilent, at_offset
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
 from tests.chunks import GZIP, SubBatch, publish_body
 from tests.integration.server import HutchServer
 from tests.integration.tls_rig import context_of

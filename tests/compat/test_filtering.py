@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compat.broker import RunningBroker
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.server import HutchServer
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,16 +15,22 @@ import pytest
 
 from compat.broker.tree import cache_folder
 from compat.clients.not_offered import VERSIONS
+from tests.compat.pages import (
+    ROOT,
+    STREAM_PORT,
+    absent,
+    hutch_serving,
+    path_with_us,
+    section_of,
+    usual_ports,
+)
 
 # Rust's libraries, from nothing, on two cores with other builds beside it.
 BUILD_LIMIT_S: Final = 600
 RUN_LIMIT_S: Final = 120
 pytestmark = [pytest.mark.compat, pytest.mark.timeout(BUILD_LIMIT_S + 2 * RUN_LIMIT_S)]
 
-ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "getting-started.md"
-# The programs say nothing of a port: they connect to the one that clients know.
-PORT: Final = 5552
 TOOLS: Final = {
     "Python": (),
     "Node": ("node", "npm"),
@@ -36,28 +38,6 @@ TOOLS: Final = {
     "Go": ("go",),
     "Rust": ("cargo",),
 }
-
-
-@dataclass
-class Section:
-    """What the page tells of one language."""
-
-    files: dict[str, str] = field(default_factory=dict)
-    commands: list[str] = field(default_factory=list)
-
-
-def section_of(language: str) -> Section:
-    """Take one language's programs and commands from the page."""
-    text = PAGE.read_text(encoding="utf-8").split(f"\n## {language}\n")[1].split("\n## ")[0]
-    section = Section()
-    for before, kind, content in re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```", text, re.DOTALL):
-        if kind == "sh":
-            section.commands += content.splitlines()
-        else:
-            named = re.search(r"`([^`]+)`:$", before)
-            assert named is not None, f"a program without a name behind {before!r}"
-            section.files[named[1]] = content
-    return section
 
 
 @pytest.fixture(params=list(TOOLS))
@@ -70,39 +50,18 @@ def language(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def absent(reason: str) -> None:
-    """Skip, or fail where nothing may be skipped."""
-    if os.environ.get("HUTCH_REQUIRE_ALL"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One Hutch on the port that clients know, for all languages as for a reader of the page."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", PORT))
-        except OSError:
-            absent(f"port {PORT} is taken")
-    command = [sys.executable, "-m", "gateway", "serve", "--data"]
-    command.append(str(tmp_path_factory.mktemp("server") / "data"))
-    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
-        assert running.stdout is not None
-        assert f"stream=127.0.0.1:{PORT} " in running.stdout.readline()
+    with usual_ports(STREAM_PORT), hutch_serving(tmp_path_factory.mktemp("server") / "data"):
         yield
-    finally:
-        running.terminate()
-        running.communicate(timeout=30)
 
 
 def environment() -> dict[str, str]:
     """Return an environment in which what is built is kept, and `python` is the one that tests."""
     return {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": path_with_us(),
         # Rust's libraries are compiled where `compat/clients` has them, and as there: without
         # that they take minutes. It changes nothing of what is printed on the page.
         "CARGO_TARGET_DIR": str(cache_folder() / "clients" / "rust-cache"),
@@ -173,13 +132,10 @@ def test_the_page_names_the_versions_that_are_compared() -> None:
 
 @pytest.mark.usefixtures("server")
 def test_the_programs_of_the_page_run_as_printed(language: str, tmp_path: Path) -> None:
-    section = section_of(language)
+    section = section_of(PAGE, f"## {language}")
     folder = tmp_path / "hello"
     folder.mkdir()
-    for name, content in section.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    section.write(folder)
     *prepare, send, read = section.commands
 
     for command in prepare:

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from compat.broker import RunningBroker
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.http_client import Api, eventually, segment
 from tests.integration.server import HutchServer
@@ -163,7 +163,7 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("GET", "aliveness-test/%2F", None),
     ("GET", "health/checks/alarms", None),
     ("GET", "health/checks/port-listener/1", None),
-    ("GET", "health/checks/protocol-listener/mqtt", None),
+    ("GET", "health/checks/protocol-listener/stomp", None),
     ("GET", "health/checks/reached-target-cluster-size", None),
     ("POST", "queues/%2F/m-q/get", {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
     ("POST", "queues/%2F/none/get", {"count": 1, "ackmode": "reject_requeue_true"}),

@@ -16,8 +16,8 @@ from cryptography.x509.oid import NameOID
 from compat.broker import RunningBroker
 from compat.certificates import Authority, Certificates, Pair, name
 from gateway.network.certificate import distinguished_name
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api, eventually
 from tests.integration.server import Endpoint, HutchServer

@@ -22,8 +22,8 @@ import atheris
 with atheris.instrument_imports(
     include=[
         "gateway",
+        "hutch",
         "pyspark_hutch.client",
-        "pyspark_hutch.shared.client",
         "store.wire",
         "tests.property.gateway.publish_model",
         "tests.property.gateway.chunk_model",

@@ -10,15 +10,15 @@ import socket
 from collections.abc import Iterator
 from typing import Final, cast
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_command, encode_reply
+from hutch.client.connection import Connection
+from hutch.client.errors import ClientError
+from hutch.client.login import Endpoint, Login
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_command, encode_reply
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client.connection import Connection
-from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint, Login
 
 LEADER: Final = Endpoint("fuzzed", 5552)
 SETTINGS: Final = ConnectionSettings((LEADER,), planner_retries=0, poll_timeout_ms=1_000)

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import encode_command, encode_reply
-from gateway.stream.wire.commands import STANDARD, Table
-from gateway.stream.wire.offsets import FIRST, at_offset
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream.codec import encode_command, encode_reply
+from hutch.stream.commands import STANDARD, Table
+from hutch.stream.offsets import FIRST, at_offset
 from store.wire import messages as mp
 from store.wire.codec import decode, encode
 from store.wire.commands import COMMANDS

@@ -40,9 +40,9 @@ from gateway.mewbase.wire import reading
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.pravega.early.session import Session
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import (
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream.codec import (
     Decoded,
     decode_reply,
     decode_request,
@@ -50,8 +50,8 @@ from gateway.stream.wire.codec import (
     encode_reply,
     encode_request,
 )
-from gateway.stream.wire.commands import STANDARD, Table
-from gateway.stream.wire.errors import ProtocolError
+from hutch.stream.commands import STANDARD, Table
+from hutch.stream.errors import ProtocolError
 from store.wire import codec
 from store.wire.block import append_pieces
 from store.wire.early_block import Block
@@ -133,7 +133,7 @@ def fuzz_publish(data: bytes) -> None:
         last=int.from_bytes(head[2:]) if flags & 4 else None,
         filtered=is_filtered,
     )
-    assert run(_kernel("gateway.stream.wire.kernel.publish"), call) == publish_model.take(call)
+    assert run(_kernel("gateway.stream.kernel.publish"), call) == publish_model.take(call)
 
 
 def fuzz_chunk(data: bytes) -> None:

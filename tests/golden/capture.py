@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gateway.client.login import Login
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded, decode_reply, decode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import (
+from hutch.client.login import Login
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded, decode_reply, decode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import (
     FIRST,
     LAST,
     NEXT,

@@ -19,8 +19,8 @@ from typing import Any
 
 from typing_extensions import Buffer
 
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import (
+from hutch.stream import pipeline
+from hutch.stream.codec import (
     Decoded,
     decode_reply,
     decode_request,
@@ -28,8 +28,8 @@ from gateway.stream.wire.codec import (
     encode_reply,
     encode_request,
 )
-from gateway.stream.wire.commands import STANDARD, Command, Table
-from gateway.stream.wire.messages import Message
+from hutch.stream.commands import STANDARD, Command, Table
+from hutch.stream.messages import Message
 
 FOLDER = Path(__file__).parent / "frames"
 CAPTURED_FOLDER = Path(__file__).parent / "captured"

@@ -2,19 +2,19 @@ from operator import attrgetter
 
 import pytest
 
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import Decoded, decode_reply, decode_request
-from gateway.stream.wire.commands import COMMANDS, Command, Sender
-from gateway.stream.wire.errors import MalformedFrame, UnknownCommand
-from gateway.stream.wire.layout import layout_of
-from gateway.stream.wire.messages import (
+from hutch.stream import pipeline
+from hutch.stream.codec import Decoded, decode_reply, decode_request
+from hutch.stream.commands import COMMANDS, Command, Sender
+from hutch.stream.errors import MalformedFrame, UnknownCommand
+from hutch.stream.layout import layout_of
+from hutch.stream.messages import (
     ConsumerUpdateReply,
     KernelBody,
     Message,
     ResolveOffsetSpec,
     Subscribe,
 )
-from gateway.stream.wire.wire_types import OFFSET_NUMBERS, Trailing
+from hutch.stream.wire_types import OFFSET_NUMBERS, Trailing
 from tests.chunks import delivery_of
 from tests.golden.golden import Golden, in_words, load
 

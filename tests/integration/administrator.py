@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway import cli
-from gateway.client.errors import ServerBusy
+from hutch.client.errors import ServerBusy
 from tests.client import Client, Refused
 from tests.integration.server import HutchServer, run_to_its_end, server_environment
 from tests.waiting import HANG_S

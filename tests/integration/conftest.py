@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from compat.certificates import Certificates, make
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.integration.server import Endpoint, HutchServer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
-from gateway.stream.wire.commands import BY_NAME
-from gateway.stream.wire.offsets import at_offset
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
+from hutch.stream.commands import BY_NAME
+from hutch.stream.offsets import at_offset
 from tests.chunks import SubBatch, filtered_body, publish_body
 
 SUB_BATCH: Final = SubBatch.of([b"a", b"bc"])

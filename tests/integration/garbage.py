@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOOK: Final = signal.SIGUSR1
 _KINDS: Final = 20
-"""So many types are named when a test fails."""
+"""Types that are named when a test fails, at most."""
 
 
 class Looks:

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.chunks import Chunk
 from tests.client import Client, ClosedByServer, PeerGone
 from tests.integration.server import Endpoint

@@ -47,7 +47,7 @@ _LOOK_S: Final = 0.002
 
 
 _watching: Final[list[Ticks | Looks]] = []
-"""What watches this process, if it has become a server."""
+"""Watcher of this process, if it has become a server."""
 
 
 class Forked:

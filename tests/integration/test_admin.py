@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gateway.management.ctl.asking import Unreachable, ask
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.administrator import (

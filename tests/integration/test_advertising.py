@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer

@@ -14,7 +14,7 @@ from itertools import count
 
 import pytest
 
-from gateway.client.errors import ServerBusy
+from hutch.client.errors import ServerBusy
 from tests.client import Client, Refused
 from tests.http_client import Api, basic
 from tests.integration.administrator import IMPATIENT, ctl

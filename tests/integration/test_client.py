@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.client
+import hutch.client
 from compat.certificates import CLIENT_NAME, Certificates
-from gateway.client import (
+from hutch.client import (
     FIRST,
     Client,
     ClientError,
@@ -26,8 +26,8 @@ from gateway.client import (
     ServerSilent,
     at_offset,
 )
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.integration.administrator import IMPATIENT, ctl
 from tests.integration.conftest import StartServer, external_endpoint
 from tests.integration.server import REPOSITORY, HutchServer
@@ -201,11 +201,11 @@ def test_what_the_client_has_no_word_for_is_asked_of_its_connection(
 
 def examples() -> list[str]:
     """Return the program of the package's docstring and that of docs/clients.md."""
-    docstring = str(gateway.client.__doc__)
+    docstring = str(hutch.client.__doc__)
     first = docstring[docstring.index("    from ") : docstring.index("\n`Client`")]
     page = (REPOSITORY / "docs" / "clients.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    return [textwrap.dedent(first), *(block for block in blocks if "gateway.client" in block)]
+    return [textwrap.dedent(first), *(block for block in blocks if "hutch.client" in block)]
 
 
 SAID = [

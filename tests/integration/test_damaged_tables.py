@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer, run_serve

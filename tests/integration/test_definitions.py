@@ -14,8 +14,8 @@ import pytest
 
 from compat.bench.usage import cpu_seconds
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client, Refused
 from tests.http_client import eventually
 from tests.integration.administrator import (

@@ -18,8 +18,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.stream.wire import messages as stream
-from gateway.stream.wire.codec import encode_request
+from hutch.stream import messages as stream
+from hutch.stream.codec import encode_request
 from store.wire import early_messages
 from store.wire import messages as m
 from store.wire import table_messages as t

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from store.local.holes import SOON_BYTES
 from tests.client import Client
 from tests.integration.administrator import ctl

@@ -6,9 +6,9 @@ import contextlib
 import time
 from typing import Final
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import StartServer
 

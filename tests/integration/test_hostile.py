@@ -17,10 +17,10 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client, ClosedByServer, PeerGone
 from tests.integration.conftest import assert_no_traceback, external_endpoint
 from tests.integration.damage import VALID_FRAMES, damage

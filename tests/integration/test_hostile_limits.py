@@ -18,11 +18,11 @@ from typing import Final
 
 import pytest
 
-from gateway.client.login import Login
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_reply, encode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.client.login import Login
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_reply, encode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.chunks import Entry, SubBatch
 from tests.client import Client, ClosedByServer, PeerGone
 from tests.integration.administrator import ctl

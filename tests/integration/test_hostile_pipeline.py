@@ -9,14 +9,14 @@ from typing import Final
 
 import pytest
 
-from gateway.client.connection import Connection
-from gateway.client.errors import ClosedByServer
-from gateway.client.login import Endpoint, Login
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codec import encode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.messages import Message
-from gateway.stream.wire.pipeline import TABLE
+from hutch.client.connection import Connection
+from hutch.client.errors import ClosedByServer
+from hutch.client.login import Endpoint, Login
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codec import encode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.messages import Message
+from hutch.stream.pipeline import TABLE
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import assert_no_traceback

@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.load import (

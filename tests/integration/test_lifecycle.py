@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gateway.management.ctl.asking import Unreachable, ask
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client, PeerGone, Refused
 from tests.integration.conftest import StartServer
 from tests.integration.load import WINDOW, Publishing, last_id, record_of, records_of

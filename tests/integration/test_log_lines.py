@@ -10,9 +10,9 @@ import grpc
 import pytest
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client, Refused
 from tests.controller_client import ControllerClient, basic
 from tests.integration.administrator import hutch

@@ -7,8 +7,8 @@ import time
 from contextlib import ExitStack
 
 from gateway.broker.access.password_check import WAITING_MAX
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
 from tests.client import Client, plain
 from tests.integration.administrator import IMPATIENT, can_log_in, ctl
 from tests.integration.conftest import StartServer

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client, plain
 from tests.integration.server import HutchServer, run_serve
 from tests.loopbacks import needs_ipv6

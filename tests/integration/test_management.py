@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
 from tests.integration.administrator import ctl

@@ -12,8 +12,8 @@ import pytest
 
 from gateway.management.administration import Actor, Role
 from gateway.management.errors import AdministrationError, NotAllowed
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import external_endpoint

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
 from tests.integration.conftest import managed_server

@@ -24,7 +24,7 @@ NAMES: Final = {
     "stream": "s", "exchange": "e", "user": "victim", "connection": "none", "policy": "none",
     "limit": "max-connections", "component": "none", "name": "none", "node": "rabbit@localhost",
     "within": "1", "unit": "days", "pattern": "x", "port": "1", "protocol": "none", "key": "none",
-    "super_stream": "none", "password": "none",
+    "super_stream": "none", "password": "none", "scope": "none",
 }  # fmt: skip
 
 _BY_LETTERS: Final = {
@@ -111,6 +111,10 @@ _BY_LETTERS: Final = {
         "GET /api/stream/consumers/{virtual_host}",
         "PUT /api/stream/super-streams/{virtual_host}/{super_stream}",
         "GET /api/stream/{virtual_host}/{stream}/tracking",
+        "GET /api/x/pravega/scopes",
+        "GET /api/x/pravega/scopes/{scope}/streams",
+        "GET /api/x/pravega/scopes/{scope}/reader-groups",
+        "GET /api/x/pravega/scopes/{scope}/tables",
     ),
     "oa": (
         "GET /api/nodes",
@@ -205,6 +209,9 @@ REQUESTS: Final = {
         "list_bindings",
         "list_policies",
         "list_operator_policies",
+        "list_scopes",
+        "list_scope_streams",
+        "list_reader_groups",
     },
     "administrator": {
         "add_user",

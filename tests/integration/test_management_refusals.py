@@ -149,7 +149,7 @@ def test_nobody_publishes_to_an_internal_exchange(api: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("shovels", "hutch pipeline copy"),
+        ("shovels", "hutch bridge"),
         ("federation-links/%2F", "hutch pipeline copy"),
         ("queues/quorum/%2F/q/status", "no quorum queues"),
         ("nodes/rabbit@localhost/memory/ets", "/api/nodes/NODE/memory"),

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import StartServer

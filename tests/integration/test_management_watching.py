@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.administrator import ctl

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from gateway.client.connection import Connection
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.connection import Connection
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api, eventually
 from tests.integration.administrator import hutch

@@ -13,10 +13,10 @@ from typing import Final
 
 import pytest
 
-from gateway.client import Client, Login, at_offset
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client import Client, Login, at_offset
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer

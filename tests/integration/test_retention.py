@@ -17,9 +17,9 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.load import Publishing, last_id, record_of

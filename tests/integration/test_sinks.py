@@ -12,10 +12,10 @@ from typing import Final
 
 import pytest
 
-from gateway.client.connection import Connection
-from gateway.client.login import Endpoint, Login
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.connection import Connection
+from hutch.client.login import Endpoint, Login
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.administrator import ctl, refusal, run_here

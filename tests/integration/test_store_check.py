@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.administrator import ctl, hutch
 from tests.integration.server import HutchServer

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
 from tests.client import Client
 from tests.http_client import Api, basic
 from tests.integration.administrator import IMPATIENT, can_log_in, ctl

@@ -14,15 +14,15 @@ from typing import Final, NamedTuple
 import pytest
 
 from gateway.broker.commits.limits import COMMIT_STAGES_MAX
-from gateway.client.login import Login
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Command, Sender
-from gateway.stream.wire.layout import Layout, layout_of
-from gateway.stream.wire.offsets import FIRST
-from gateway.stream.wire.wire_types import Counted, NumberMap, Rest, StringMap, Trailing
+from hutch.client.login import Login
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Command, Sender
+from hutch.stream.layout import Layout, layout_of
+from hutch.stream.offsets import FIRST
+from hutch.stream.wire_types import Counted, NumberMap, Rest, StringMap, Trailing
 from tests.chunks import filtered_body, publish_body
 from tests.client import Client
 from tests.integration.conftest import assert_no_traceback
@@ -204,7 +204,7 @@ CASES: Final[dict[str, Case]] = {
     ),
     "subscribe 1": Case(64 * 1024 // 20, subscription),
     "create_stream 1": Case(
-        amount(IN_FRAME, 20_000), lambda _, n: m.CreateStream(new("s"), pairs(n))
+        amount(StringMap.PAIRS_MAX, 20_000), lambda _, n: m.CreateStream(new("s"), pairs(n))
     ),
     "metadata 1": Case(amount(IN_FRAME, 10_000), lambda _, n: m.Metadata(texts(n))),
     "exchange_command_versions 1": Case(
@@ -216,7 +216,8 @@ CASES: Final[dict[str, Case]] = {
         PARTITIONS_TRIED, lambda client, n: m.Partitions(partitions(client, n)[0])
     ),
     "resolve_offset_spec 1": Case(
-        amount(IN_FRAME, 20_000), lambda _, n: m.ResolveOffsetSpec(STREAM, FIRST, pairs(n))
+        amount(StringMap.PAIRS_MAX, 20_000),
+        lambda _, n: m.ResolveOffsetSpec(STREAM, FIRST, pairs(n)),
     ),
     "describe_streams 1": Case(STREAMS_TRIED, described),
     "plan_streams 1": Case(STREAMS_TRIED, ranges),

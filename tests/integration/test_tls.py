@@ -15,9 +15,9 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from compat.certificates import CLIENT_NAME, Authority, Certificates, Pair, make, name
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.integration.administrator import IMPATIENT, ctl
 from tests.integration.conftest import StartServer

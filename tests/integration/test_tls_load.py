@@ -17,9 +17,9 @@ import pytest
 
 from compat.bench.usage import cpu_seconds
 from compat.certificates import Authority, Certificates
-from gateway.client.errors import ConnectionLost
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.client.errors import ConnectionLost
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.neighbour import MIB, Neighbour

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.administrator import can_log_in, ctl, run_here
 from tests.integration.server import HutchServer, server_environment

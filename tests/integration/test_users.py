@@ -13,9 +13,9 @@ import pytest
 from compat.bench.usage import cpu_seconds
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.management.ctl.asking import ask
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import NEXT
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import NEXT
 from tests.client import Client, PeerGone, Refused
 from tests.integration.server import HutchServer, run_serve
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compat.certificates import CLIENT_NAME, Certificates, Pair
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import CLIENT_PROPERTIES, Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import assert_no_traceback

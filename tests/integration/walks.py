@@ -18,8 +18,8 @@ import pytest
 
 from gateway.assembly import Server
 from gateway.settings.model import Settings
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from store.api import Durability
 from tests.client import Client
 from tests.waiting import HANG_S

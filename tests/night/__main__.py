@@ -15,6 +15,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +43,9 @@ def main(
     parser.add_argument("--long", action="store_true", help="the parts that take hours instead")
     parser.add_argument("--list", action="store_true", help="list the parts, run nothing")
     parser.add_argument("--anew", action="store_true", help="run what has passed again as well")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, metavar="N", help="limits times N, on a slow machine"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="default: build")
     options = parser.parse_args(arguments)
     parts = long if options.long else night
@@ -55,7 +59,8 @@ def main(
         return 0
     results = Results.read(options.folder)
     try:
-        Lanes(results, night, long, options.anew, say).run(chosen)
+        patient = [replace(part, limit_s=round(part.limit_s * options.patience)) for part in chosen]
+        Lanes(results, night, long, options.anew, say).run(patient)
     except KeyboardInterrupt:
         say("interrupted; the same command goes on from here")
         return INTERRUPTED

@@ -71,9 +71,12 @@ class Part:
     figure: str = FIGURE
 
 
-def make(*words: str) -> tuple[str, ...]:
-    """Return the command line of a target of the Makefile."""
-    return ("make", "--no-print-directory", *words)
+def make(target: str, arguments: str = "ARGS=") -> tuple[str, ...]:
+    """Return the command line of a target of the Makefile.
+
+    Without arguments of its own it would get those of the `make night` that started it.
+    """
+    return ("make", "--no-print-directory", target, arguments)
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ KILLS: Final = 100
 
 DEBOOTSTRAP: Final = program("debootstrap", "install it (Debian: apt install debootstrap)")
 GCC: Final = program("gcc", "install it (Debian: apt install gcc)")
+MAVEN: Final = program("mvn", "install it (Debian: apt install maven)")
+MOSQUITTO: Final = program("mosquitto", "install it (Debian: apt install mosquitto)")
 PARALLEL: Final = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 SEARCHES: Final = ("tests/property", "tests/conformance", "tests/unit", "-m", "not slow")
 
@@ -91,6 +93,16 @@ NIGHT: Final = (
         environment={"HUTCH_MEWBASE_KILLS": str(KILLS), "HUTCH_TEST_FACTOR": "10"},
     ),
     Part(
+        "bridge",
+        "kills of the bridge and of each broker lose no message of a route",
+        (*PYTEST, "tests/integration/bridge/test_kills.py"),
+        "100,000 messages a route, 11 kills",
+        2_600,
+        environment={"HUTCH_TEST_FACTOR": "10"},
+        lane=Lane.WAITS,
+        needs=(MOSQUITTO,),
+    ),
+    Part(
         "limits",
         "lists cost what is in them, no turn is long, and memory is given back",
         (
@@ -103,6 +115,7 @@ NIGHT: Final = (
             "tests/integration/mewbase/test_hostile_readers.py",
             "tests/integration/pravega/test_early_lists.py",
             "tests/integration/pravega/test_given_back.py",
+            "tests/unit/gateway/pravega/controller/test_streams.py",
         ),
         "the largest lists, and 2.4 GB",
         900,
@@ -138,7 +151,7 @@ NIGHT: Final = (
             *("--kept", f"{STATE}/fuzz", "--seconds", "60"),
         ),
         "the modules' tests and 60 s of damaged inputs",
-        900,
+        1_500,  # on a fresh machine the modules are compiled with the checks first
         needs=(GCC,),
     ),
     Part(
@@ -148,6 +161,27 @@ NIGHT: Final = (
         f"{SEQUENCES:,} sequences",
         2_400,
         lane=Lane.WAITS,
+    ),
+    Part(
+        "pravega-java",
+        "readers by Pravega's Java client see the same on Pravega and on Hutch",
+        module("compat.pravega.java"),
+        "all scenarios, by the oldest and the newest client",
+        900,
+        lane=Lane.WAITS,
+        needs=(JAVA, MAVEN),
+        progress=r"^(?:same|meant|differs) +(\S+)",
+        figure=r"(\d+ scenarios: .*)",
+    ),
+    Part(
+        "pravega-flow",
+        "Pravega's Java client loses nothing through kills, and keeps the order while scaled",
+        (*PYTEST, "tests/compat/test_pravega_flow.py"),
+        "10 kills, 50,000 events and 300 transactions; 100,000 events",
+        900,
+        environment={"HUTCH_TEST_FACTOR": "10"},
+        lane=Lane.WAITS,
+        needs=(JAVA, MAVEN),
     ),
     Part(
         "spark",

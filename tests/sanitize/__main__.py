@@ -21,18 +21,22 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-COPIED: Final = ("gateway", "store", "tests", "compat", "docs", "conftest.py", "pyproject.toml")
+COPIED: Final = (
+    *("gateway", "hutch", "store", "tests", "compat", "docs"),
+    *("conftest.py", "pyproject.toml"),
+)
 LIBRARIES: Final = ("libasan.so", "libubsan.so")
 KERNEL_TESTS: Final = (
     "tests/unit/gateway/log/kernel",
     "tests/unit/gateway/mewbase/wire/kernel",
-    "tests/unit/gateway/stream/wire/kernel",
+    "tests/unit/gateway/stream/kernel",
     "tests/unit/store/local/kernel",
     "tests/property/gateway/test_publish_kernel.py",
     "tests/property/gateway/test_chunk_kernel.py",
     "tests/fuzz/test_fuzz.py::test_the_corpus_is_taken_without_a_finding",
 )
 OBJECT_TESTS: Final = (
+    "tests/unit/hutch/formats",
     "tests/unit/gateway/log",
     "tests/unit/gateway/server",
     "tests/unit/gateway/stream",

@@ -10,10 +10,10 @@ import pytest
 
 from gateway.log import units
 from gateway.log.checking import StreamCheck
-from gateway.log.chunk import unpack_trailer
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
 from gateway.log.retention import Cut, remove_before
+from hutch.formats.chunk import unpack_trailer
 from store.api import Durability
 from tests.chunks import Chunk
 from tests.conformance.implementations import open_local

@@ -55,7 +55,7 @@ def refusal(action: Callable[[], object]) -> str:
     """Do something that the source must refuse; return the one line that says why."""
     with pytest.raises(Exception) as failure:  # noqa: PT011  # its module is looked at
         action()
-    assert failure.type.__module__.startswith("pyspark_hutch."), failure.getrepr()
+    assert failure.type.__module__.startswith(("hutch.", "pyspark_hutch.")), failure.getrepr()
     line = str(failure.value)
     assert "\n" not in line
     return line

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from gateway.stream.wire.pipeline import TABLE
+from hutch.stream.pipeline import TABLE
 
 NAMES = {command.key: name for name, command in TABLE.by_name.items()}
 DELIVER_HEAD_BYTES = 9

@@ -27,7 +27,7 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "processingTime": {"processingTime": "0 seconds"},
 }
 
-_OURS = re.compile(r"^(?:pyspark\.errors\S*: )?pyspark_hutch\.[\w.]+: (.+)$", re.MULTILINE)
+_OURS = re.compile(r"^(?:pyspark\.errors\S*: )?(?:pyspark_)?hutch\.[\w.]+: (.+)$", re.MULTILINE)
 
 
 def eventually(is_so: Callable[[], object], within_s: float = WAIT_S) -> None:

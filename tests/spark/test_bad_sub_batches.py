@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pyspark_hutch
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.chunks import GZIP, NONE, Entry, SubBatch
 from tests.client import Client
 from tests.spark.commands import Run, run

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.spark.conftest import Place, Read
 from tests.spark.proxy import Change, Proxy, as_it_is, without_pipeline
 from tests.spark.publishing import append, bodies_of, create_super_stream, publish

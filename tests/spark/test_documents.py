@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from pyspark_hutch.rows.columns import (
     BAD_SUB_BATCH_FIELDS,
     COLUMNS,

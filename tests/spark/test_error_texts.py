@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.chunks import GZIP, SubBatch
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer

@@ -399,7 +399,7 @@ def test_a_spark_that_does_not_start_is_told_by_what_it_logged_first(tmp_path: P
 def test_the_archive_of_the_installed_package_is_that_of_the_sources(tmp_path: Path) -> None:
     from pyspark_hutch.jobs.archive import write_archive
 
-    write_archive(tmp_path / "sources.zip", ROOT / "pyspark_hutch")
+    write_archive(tmp_path / "sources.zip", ROOT)
 
     assert cli.main(["pipeline", "zip", str(tmp_path / "installed.zip")]) == 0
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from pyspark_hutch.jobs.errors import JobFailed, WrongArgument
 from tests.spark.commands import ROOT, Run, json_bodies, run
 from tests.spark.conftest import Place

@@ -89,10 +89,10 @@ def test_a_job_may_have_its_own_packages_gateway_store_and_pipeline(
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("pyspark_hutch", "asyncio gateway pyarrow pydantic pyspark starlette store uvloop"),
+        ("pyspark_hutch", "asyncio gateway hutch pyarrow pydantic pyspark starlette store uvloop"),
         (
             " ".join(f"pyspark_hutch.{name}" for name in SPARKS_SIDE),
-            "gateway pandas pydantic starlette store typing_extensions uvloop",
+            "gateway hutch.mewbase pandas pydantic starlette store typing_extensions uvloop",
         ),
     ],
     ids=["package", "format"],

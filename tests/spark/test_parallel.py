@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from pyspark_hutch.shared.client.conversation import PIPELINED_MAX
+from hutch.client.conversation import PIPELINED_MAX
+from hutch.stream import messages as m
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place, Read
 from tests.spark.proxy import Change, Proxy, as_it_is, without_pipeline

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark_hutch
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.spark.conftest import Place
 from tests.spark.publishing import append, bodies_of, create_super_stream, publish

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.pool import POOL
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.sink_rig import bodies_in
 from tests.spark import copying
 from tests.spark.conftest import SPARK_SETTINGS, Place, Read

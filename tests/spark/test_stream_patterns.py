@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.spark.conftest import Place, Read
 from tests.spark.publishing import append, bodies_of, create_super_stream, publish

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.server import HutchServer
 

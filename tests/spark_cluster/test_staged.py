@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from compat.certificates import Authority, Pair
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.server import Endpoint, HutchServer

@@ -37,7 +37,7 @@ def lean_environment(folder: Path) -> Path:
 
 def modules_of(python: Path, folder: Path) -> list[str]:
     """Return which of the packages that others have this Python finds."""
-    names = ("pyspark_hutch", "gateway", "store", "cramjam", "Cython", "pandas", *NEEDED)
+    names = ("pyspark_hutch", "hutch", "gateway", "store", "cramjam", "Cython", "pandas", *NEEDED)
     asked = f"import importlib.util as u; print(*(n for n in {names} if u.find_spec(n)))"
     done = subprocess.run(
         [str(python), "-c", asked],

@@ -1,5 +1,6 @@
 """What the container files say is true of this repository, though no engine may run here."""
 
+import argparse
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 import yaml
 
 from compat.broker.settings import PLUGINS
+from gateway.bridge.routes import load as load_routes
+from gateway.commands.bridge import add_arguments
 from gateway.settings.model import sections, variable_of
 from gateway.settings.sources import load
 
@@ -80,7 +83,7 @@ def test_the_image_is_built_from_files_that_exist() -> None:
             assert (ROOT / source).exists(), source
 
 
-@pytest.mark.parametrize("service", ["hutch", "rabbitmq"])
+@pytest.mark.parametrize("service", ["hutch", "rabbitmq", "bridge"])
 def test_every_service_says_when_it_is_healthy(service: str) -> None:
     assert COMPOSE["services"][service]["healthcheck"]["test"][0] == "CMD"
 
@@ -95,3 +98,31 @@ def test_the_reference_broker_has_ports_and_plugins_of_its_own() -> None:
     assert "stream.advertised_port = 5553\n" in settings
     assert "127.0.0.1:5553:5553" in rabbitmq["ports"]
     assert COMPOSE["configs"]["rabbitmq-plugins"]["content"] == f"[{','.join(PLUGINS)}].\n"
+
+
+def test_the_composed_bridge_has_routes_without_mistakes_between_the_other_services(
+    tmp_path: Path,
+) -> None:
+    bridge = COMPOSE["services"]["bridge"]
+    path = tmp_path / "routes.toml"
+    path.write_text(COMPOSE["configs"]["bridge-routes"]["content"])
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+
+    (route,) = load_routes(path, {})
+    options = parser.parse_args(bridge["command"])
+
+    assert {route.source.place[0], route.target.parts.hostname} == set(bridge["depends_on"])
+    assert str(options.file) == bridge["configs"][0]["target"]
+    address, published, inside = bridge["ports"][0].split(":")
+    assert options.metrics == ("0.0.0.0", int(inside))
+    assert (address, published) == ("127.0.0.1", inside)
+    assert f"127.0.0.1:{inside}/health" in bridge["healthcheck"]["test"][-1]
+    assert f" AS {bridge['build']['target']}\n" in DOCKERFILE
+
+
+def test_only_hutch_starts_without_a_profile() -> None:
+    services = COMPOSE["services"]
+
+    assert [name for name in services if "profiles" not in services[name]] == ["hutch"]
+    assert "bridge" in services["rabbitmq"]["profiles"]

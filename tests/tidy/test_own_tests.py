@@ -12,12 +12,12 @@ TESTED_ELSEWHERE = [
 
 
 def modules() -> list[Path]:
-    """Return the modules that are shipped, but for linked and generated ones and packages' own."""
+    """Return the modules that are shipped, but for generated ones and packages' own."""
     return [
         path
         for folder in SHIPPED
         for path in (ROOT / folder).rglob("*.py")
-        if path.name != "__init__.py" and path.resolve() == path and path in SOURCES
+        if path.name != "__init__.py" and path in SOURCES
     ]
 
 

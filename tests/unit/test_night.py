@@ -12,7 +12,7 @@ import pytest
 
 from tests.night import results
 from tests.night.__main__ import INTERRUPTED, main
-from tests.night.part import Lane, Part, program
+from tests.night.part import Lane, Part, make, program
 
 COMMIT = "0123abc"
 
@@ -64,6 +64,14 @@ def test_after_a_part_that_fails_the_next_one_runs_and_the_table_has_all(tmp_pat
 
 def test_a_night_in_which_all_passes_ends_with_status_0(tmp_path: Path) -> None:
     assert main(["--folder", str(tmp_path)], [GOOD], []) == 0
+
+
+def test_patience_stretches_the_limits(tmp_path: Path) -> None:
+    slow = part("slow", "import time; time.sleep(3); print('5 things')", limit_s=1)
+    none, much = tmp_path / "none", tmp_path / "much"
+
+    assert main(["--folder", str(none)], [slow], []) == 1
+    assert main(["--folder", str(much), "--patience", "60"], [slow], []) == 0
 
 
 def test_what_has_passed_on_this_commit_is_not_run_again(
@@ -161,3 +169,8 @@ def test_an_unknown_part_is_refused_and_nothing_runs(
     assert refused.value.code == 2
     assert "no part is named godo" in capsys.readouterr().err
     assert not (tmp_path / "night.md").exists()
+
+
+def test_targets_get_none_of_the_arguments_of_the_night() -> None:
+    assert make("spark-both")[-1] == "ARGS="
+    assert make("roots", "ARGS=trixie")[-1] == "ARGS=trixie"

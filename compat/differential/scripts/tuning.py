@@ -127,9 +127,7 @@ HEARTBEATS = (
     script(
         "heartbeats: 4,294,968 s are too many",
         reached("A", Reached.AUTHENTICATED),
-        tell("A", f.tune(MIB, 4_294_968)),
-        pause(0.1),
-        ask("A", f.open_host()),
+        ask("A", f.tune(MIB, 4_294_968), wait=Wait(fin=True, timeout_s=4.0)),
     ),
 )
 

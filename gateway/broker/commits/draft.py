@@ -13,8 +13,8 @@ from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.stream import Stream
-from gateway.log.chunk import seal_seed
 from gateway.log.unit import pack_blank
+from hutch.formats.chunk import seal_seed
 from store.api import TableEntry
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import PartRow
 from gateway.broker.commits.stage import Stage
-from gateway.log.chunk import EVENT_HEAD_BYTES
 from gateway.pending import Pending
+from hutch.formats.chunk import EVENT_HEAD_BYTES
 from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult
 from store.errors import CorruptSegment, NoSuchSegment
 

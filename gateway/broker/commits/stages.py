@@ -26,10 +26,10 @@ from gateway.broker.errors import (
     StreamDoesNotExist,
 )
 from gateway.broker.stream import Stream
-from gateway.log.chunk import seal_seed
 from gateway.log.errors import LogError
 from gateway.log.units import pack_blank
 from gateway.pending import start
+from hutch.formats.chunk import seal_seed
 from store.api import TableEntry
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 
@@ -94,7 +94,7 @@ class Stages(KeptStages):
             sequence: Counts from 0 in each stage.
             entries: Number of entries, 1 … 65,535.
             records: Number of records in them.
-            data: The entries in their stored form (`gateway.log.entries`).
+            data: The entries in their stored form (`hutch.formats.entries`).
 
         Returns:
             How many frames, from the first one on, need not be kept: they outlive a kill of the

@@ -3,7 +3,7 @@
 """The head and the seal of a chunk that is about to be stored, in one pass.
 
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
-`gateway.log.chunk` draws a chunk.
+`hutch.formats.chunk` draws a chunk.
 """
 
 from array import array

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 import cramjam
 
-from gateway.log.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
 from gateway.log.kernel.records import behind
-from gateway.log.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
 
 LARGE_BYTES: Final = 1 << 20
 """Uncompressed size above which a sub-batch is large: opening it takes milliseconds. It may hold

@@ -11,15 +11,6 @@ from functools import partial
 from mmap import mmap
 from typing import Final
 
-from gateway.log.chunk import HEADER_BYTES, unpack_header
-from gateway.log.entries import (
-    RECORD_HEAD,
-    SUB_BATCH_FLAG,
-    UNCOMPRESSED_BYTES_MAX,
-    Codec,
-    SubBatch,
-    sub_batch_at,
-)
 from gateway.log.kernel.records import behind
 from gateway.log.locating import StartKind, locate, tell_removed
 from gateway.log.log import StreamLog
@@ -32,7 +23,16 @@ from gateway.log.records.decompressing import (
 )
 from gateway.log.records.openings import Make, Opener, Opening
 from gateway.log.records.stored_chunks import StoredChunks
-from gateway.log.sub_batches import BadSubBatch, uncompressed
+from hutch.formats.chunk import HEADER_BYTES, unpack_header
+from hutch.formats.entries import (
+    RECORD_HEAD,
+    SUB_BATCH_FLAG,
+    UNCOMPRESSED_BYTES_MAX,
+    Codec,
+    SubBatch,
+    sub_batch_at,
+)
+from hutch.formats.sub_batches import BadSubBatch, uncompressed
 from store.errors import StoreError
 
 Record = tuple[int, int, bytes]

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.chunk import (
-    DATA_POSITION,
-    EVENT_HEAD_BYTES,
-    HEADER_BYTES,
-    unpack_header,
-)
 from gateway.log.cursor import Cursor
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
 from gateway.log.skipping import find_behind
 from gateway.log.verifying import verify
+from hutch.formats.chunk import (
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    HEADER_BYTES,
+    unpack_header,
+)
 
 _WINDOW_BYTES: Final = 64 * 1024
 """Bytes that are read and checked at once: many small chunks, or all of a larger one."""

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gateway.log.entries import RECORD_HEAD
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
+from hutch.formats.entries import RECORD_HEAD
 
 RECORD_BYTES_MAX: Final = 1024 * 1024 - 1024
 """Largest record: it fits into a chunk, and into a frame of a client that reads it."""

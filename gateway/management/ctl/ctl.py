@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gateway.command_line import Parser
-from gateway.management.ctl import clients, service, streams, topology, users
+from gateway.command_line import Parser, complain
+from gateway.management.ctl import clients, scopes, service, streams, topology, users
 from gateway.management.ctl.asking import Refused, Unreachable, ask
 from gateway.management.ctl.grammar import Argument, Command, WrongUse, add, argument
 from gateway.management.ctl.pointers import pointer_of
-from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
 
@@ -29,6 +28,7 @@ GROUPS: Final = {
         ("streams", streams),
         ("clients of streams", clients),
         ("super streams, exchanges, policies", topology),
+        ("scopes of Pravega's clients", scopes),
         ("the server", service),
     )
 }
@@ -132,10 +132,3 @@ def within_edge(do: Callable[[], int]) -> int:
         return complain(str(error), EXIT_UNREACHABLE)
     except Refused as error:
         return complain(str(error), EXIT_FAILED)
-
-
-def complain(lines: str, code: int) -> int:
-    """Print lines for a person and return the exit code."""
-    for line in lines.splitlines():
-        sys.stderr.write(f"hutch: {visible(line)}\n")
-    return code

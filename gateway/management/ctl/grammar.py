@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from gateway.broker.arguments import NAMES, MaxAge
 from gateway.broker.naming import is_text
-from gateway.management.definitions.report import table, visible
+from gateway.command_line import visible
+from gateway.management.definitions.report import table
 from gateway.management.kinds import Kind
 
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.command_line import visible
 from gateway.management.ctl.asking import Refused
 from gateway.management.ctl.grammar import Ask, Asked, WrongUse, argument, command
-from gateway.management.definitions.report import Outcome, Row, report_table, visible
+from gateway.management.definitions.report import Outcome, Row, report_table
 from gateway.management.wire import BODY_BYTES_MAX
 
 _OWNER_ONLY: Final = 0o600

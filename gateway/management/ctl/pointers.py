@@ -189,7 +189,12 @@ _GROUPS: Final[Iterable[tuple[str, str]]] = (
     ("no statistics are kept", "reset_stats_db message_size_stats"),
     ("nothing is traced", "trace_on trace_off"),
     (_READING, "get peek publish"),
-    ("`hutch pipeline copy` copies streams from server to server", "shovels federation"),
+    ("`hutch pipeline copy` copies streams from server to server", "federation"),
+    (
+        "`hutch bridge` carries messages between queues, topics and streams, as shovels do",
+        "shovels shovel_status delete_shovel restart_shovel",
+    ),
+    ("`hutch bridge` reads and writes topics of an MQTT broker", "list_mqtt_connections"),
     (_ADMIN, "declare delete list show"),
 )
 """Texts that say what to do, each with the commands in whose place; of rabbitmqadmin only the first

@@ -6,10 +6,11 @@ Commands that scripts for RabbitMQ call by its names answer in it, so that the s
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
+from gateway.command_line import visible
 from gateway.management.ctl.grammar import COLUMNS, Argument, Command, WrongUse, argument, command
-from gateway.management.definitions.report import visible
 
 Row = Mapping[str, Any]
 
@@ -20,6 +21,8 @@ _LAYOUT: Final = (
     "Prints columns with tabs between them, as `--formatter table` of RabbitMQ's tools. What a\n"
     "client says of itself cannot leave its column."
 )
+
+_NO_TEXTS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType({})
 
 _LAYOUT_OPTIONS: Final = (
     argument("-q --quiet", "for RabbitMQ; there is no banner"),
@@ -42,7 +45,10 @@ def columns(*known: str, usual: Sequence[str] = ()) -> Argument:
 
 
 def tabular(
-    *arguments: Argument, uses: Sequence[str] = (), quoted: Sequence[str] = ()
+    *arguments: Argument,
+    uses: Sequence[str] = (),
+    quoted: Sequence[str] = (),
+    texts: Mapping[str, Callable[[Any], str]] = _NO_TEXTS,
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a command of a function, as `command` does; its rows have tabs between the columns.
 
@@ -50,8 +56,9 @@ def tabular(
         arguments: Those of the layout come on top.
         uses: As in `Command`.
         quoted: Columns whose texts are quoted.
+        texts: Makes the texts of columns whose values have several parts.
     """
-    made = command(*_LAYOUT_OPTIONS, *arguments, uses=uses, shown=_tabbed(*quoted))
+    made = command(*_LAYOUT_OPTIONS, *arguments, uses=uses, shown=_tabbed(quoted, texts))
 
     def with_layout(function: Callable[..., Any]) -> Command:
         described = made(function)
@@ -60,12 +67,17 @@ def tabular(
     return with_layout
 
 
-def _tabbed(*quoted: str) -> Callable[[Sequence[Row]], str]:
+def _tabbed(
+    quoted: Sequence[str], texts: Mapping[str, Callable[[Any], str]]
+) -> Callable[[Sequence[Row]], str]:
     """Return what shows rows as lines with tabs; texts in some columns are quoted."""
+
+    def cell(name: str, value: object) -> str:
+        return _cell(texts[name](value) if name in texts else value, name in quoted)
 
     def shown(rows: Sequence[Row]) -> str:
         lines = ["\t".join(rows[0])] if rows else []
-        lines += ["\t".join(_cell(row[name], name in quoted) for name in row) for row in rows]
+        lines += ["\t".join(cell(*each) for each in row.items()) for row in rows]
         return "".join(f"{line}\n" for line in lines)
 
     return shown
@@ -77,6 +89,10 @@ def _cell(value: object, is_quoted: bool) -> str:  # noqa: FBT001  # of two posi
         return f"[{','.join(pairs)}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return visible(",".join(map(str, value)))
+    if value is None:
+        return ""
     return _quoted(str(value)) if is_quoted else visible(str(value))
 
 

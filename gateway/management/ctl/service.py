@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from gateway.command_line import visible
 from gateway.management.ctl.grammar import Ask, Asked, argument, command
-from gateway.management.definitions.report import visible
 
 _MS: Final = 1_000
 _GB: Final = 1_000_000_000

@@ -89,7 +89,8 @@ def list_streams() -> None:
 def stream_status(ask: Ask, asked: Asked) -> list[Row]:
     """Show where a stream begins and ends, and how many consumers read it.
 
-    Offsets are -1 while nothing is in the stream.
+    Offsets are -1 while nothing is in the stream. pravega_name is the SCOPE/STREAM by which clients
+    of Pravega read its chunks; a stream that is made again has another one.
     """
     if not asked.pop("tracking"):
         return [{"role": "writer", **ask("status_of_stream", asked)}]

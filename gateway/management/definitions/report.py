@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.logs import VISIBLE
+from gateway.command_line import visible
 
 NAME_CHARACTERS_MAX: Final = 48
 
@@ -31,11 +31,6 @@ class Row:
     reason: str = ""
     is_lost: bool = False
     """True if it is skipped and RabbitMQ would have it, so that it may be missed."""
-
-
-def visible(text: str) -> str:
-    """Write a text from outside so that it cannot move a cursor or begin a line."""
-    return text.translate(VISIBLE)
 
 
 def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ _TO_LOG_IN: Final = "there is no web page to log in to: requests carry a user an
 _MEMORY: Final = "memory is not divided as Erlang's is: /api/nodes/NODE/memory has all of it"
 
 _REASONS: Final[Mapping[str, str]] = {
-    "/api/shovels": "there are no shovels: `hutch pipeline copy` copies streams",
+    "/api/shovels": "there are no shovels: `hutch bridge` carries messages",
     "/api/federation-links": "there is no federation: `hutch pipeline copy` copies streams",
     "/api/queues/quorum/…": "there are no quorum queues: every queue is a stream on this node",
     "/api/queues/…/…/actions": "a stream has no replicas that could be synchronised",

@@ -22,6 +22,7 @@ from gateway.management.http.views import (
     limits,
     policies,
     publishing,
+    scopes,
     server,
     streams,
     users,
@@ -190,6 +191,10 @@ _ENDPOINTS: Final = {
     "GET /stream/consumers/{virtual_host}": Endpoint(connections.list_consumers),
     "PUT /stream/super-streams/{virtual_host}/{super_stream}": Endpoint(streams.put_super_stream),
     "GET /stream/{virtual_host}/{stream}/tracking": Endpoint(streams.get_tracking),
+    "GET /x/pravega/scopes": Endpoint(scopes.list_scopes),
+    "GET /x/pravega/scopes/{scope}/streams": Endpoint(scopes.list_streams),
+    "GET /x/pravega/scopes/{scope}/reader-groups": Endpoint(scopes.list_reader_groups),
+    "GET /x/pravega/scopes/{scope}/tables": Endpoint(scopes.list_tables),
 }
 """Methods and paths, without `/api`; one of the parts in parentheses is there, or an empty one."""
 

@@ -41,6 +41,7 @@ from gateway.management.requests import (
     exchanges,
     policies,
     publishing,
+    scopes,
     service,
     stages,
     streams,
@@ -58,7 +59,7 @@ ROWS: Final[Mapping[str, Row]] = {
     row.name: row
     for module in (
         *(users, virtual_hosts, service, streams, clients, stages),
-        *(super_streams, exchanges, policies, definitions, publishing),
+        *(super_streams, exchanges, policies, definitions, publishing, scopes),
     )
     for row in vars(module).values()
     if isinstance(row, Row)

@@ -10,6 +10,7 @@ from gateway.broker.mending import super_streams_of
 from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.broker.stream import Stream
 from gateway.broker.virtual_host import VirtualHost
+from gateway.log.names import pravega_name
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.requests.clients import consumers_of
@@ -48,7 +49,10 @@ async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
 
 @request(Role.MONITORING)
 async def status_of_stream(administration: Administration, host: Host, name: Name) -> object:
-    """Return where a stream begins and ends, and how many read it; -1 while nothing is in it."""
+    """Return where a stream begins and ends, how many read it, and its name for Pravega's clients.
+
+    Offsets are -1 while nothing is in it.
+    """
     stream = host.streams.find(name)
     log = await host.streams.logs.of(stream)
     last = -1 if log.is_empty else log.committed_next_offset - 1
@@ -61,6 +65,7 @@ async def status_of_stream(administration: Administration, host: Host, name: Nam
             consumer.is_active or not consumer.is_single
             for _, consumer in consumers_of(administration, host.name, stream)
         ),
+        "pravega_name": pravega_name(host.name, stream.name, stream.entry.generation),
     }
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from gateway.log.amqp.sections import TooManySections
 from gateway.log.records.reading import Record
 from gateway.mewbase.binders.binder import Binder, Changed, Kept
 from gateway.mewbase.binders.projection import Change, Projection, checked
@@ -13,6 +12,7 @@ from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of
 from gateway.mewbase.sources import Reading
 from gateway.pending import Pending
+from hutch.formats.amqp.sections import TooManySections
 from store.api import ANY_VERSION
 
 log = logging.getLogger(__name__)

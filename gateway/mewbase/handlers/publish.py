@@ -1,7 +1,6 @@
 """PUB: an event into a channel."""
 
 from gateway.broker.access.model import Right
-from gateway.log.chunk import OFFSETS_END
 from gateway.log.records.writing import NoRoom, RecordTooLarge
 from gateway.mewbase.handlers import transact
 from gateway.mewbase.link import Link
@@ -10,6 +9,7 @@ from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire.errors import Code
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import Pending
+from hutch.formats.chunk import OFFSETS_END
 from store.errors import StoreError
 
 

@@ -19,11 +19,11 @@ from gateway.stream.link import IDS_MAX, Link, carry_out
 from gateway.stream.membership import Membership, Question
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.properties import Properties, TooLarge
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode, in_words
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode, in_words
+from hutch.stream.commands import Permission
+from hutch.stream.offsets import OffsetSpec, OffsetType
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

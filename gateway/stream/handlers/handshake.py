@@ -15,10 +15,10 @@ from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
-from gateway.stream.wire import codec, pipeline
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode, in_words
-from gateway.stream.wire.commands import BY_NAME, State
+from hutch.stream import codec, pipeline
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode, in_words
+from hutch.stream.commands import BY_NAME, State
 
 log = logging.getLogger(__name__)
 

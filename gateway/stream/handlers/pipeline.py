@@ -20,12 +20,12 @@ from gateway.log.planning import Border, borders_between, ends_of
 from gateway.pending import Pending, start
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of, reason_of
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire import wire_types
-from gateway.stream.wire.codec import one_line
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.layout import layout_of
+from hutch.stream import pipeline_messages as p
+from hutch.stream import wire_types
+from hutch.stream.codec import one_line
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
+from hutch.stream.layout import layout_of
 from store.errors import StoreError
 
 AT_ONCE: Final = 64

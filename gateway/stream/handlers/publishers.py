@@ -4,15 +4,15 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 """
 
 from gateway.log.barrier import when_all_committed
-from gateway.log.chunk import OFFSETS_END
 from gateway.log.log import StreamLog
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import IDS_MAX, Link
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
+from hutch.formats.chunk import OFFSETS_END
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
 
 REFERENCE_BYTES_MAX = 255
 

@@ -4,12 +4,12 @@ from functools import partial
 from typing import Final
 
 from gateway.broker.commits.stages import Stages
-from gateway.log.chunk import HEADER_BYTES
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
+from hutch.formats.chunk import HEADER_BYTES
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
 
 _ALARM_PAUSE_MS: Final = 500
 """Time between two looks at the disk alarm, while a client that stages has to wait for its end."""

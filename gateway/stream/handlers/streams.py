@@ -16,12 +16,12 @@ from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import wire_types
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.layout import layout_of
-from gateway.stream.wire.offsets import OffsetSpec
+from hutch.stream import messages as m
+from hutch.stream import wire_types
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
+from hutch.stream.layout import layout_of
+from hutch.stream.offsets import OffsetSpec
 from store.errors import StoreError
 
 OK: Final = m.Status(ResponseCode.OK)

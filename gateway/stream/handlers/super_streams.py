@@ -11,9 +11,9 @@ from gateway.broker.access.authorisation import Demand, name_of_exchange
 from gateway.broker.streams import Stream
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import RIGHTS, Link
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
 
 
 async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:

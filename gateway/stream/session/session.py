@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import ENDED, FAILED, STANDARD, Command, State, Steps, Table
-from gateway.stream.wire.errors import UnexpectedCommand
+from hutch.stream import pipeline
+from hutch.stream.codec import Decoded
+from hutch.stream.commands import ENDED, FAILED, STANDARD, Command, State, Steps, Table
+from hutch.stream.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
 """The limit if none is set: a frame must fit into memory, and its largest entry into a chunk."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rstream import AMQPMessage, FilterConfiguration
 
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.clients.loop import run
 from tests.integration.clients.messages import bodies, body

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.integration.clients.loop import run
 from tests.integration.clients.rstream_session import producer_of, publish

@@ -7,7 +7,7 @@ import random
 from rstream import schema
 from rstream.encoding import decode_frame
 
-from gateway.stream.wire.offsets import NEXT
+from hutch.stream.offsets import NEXT
 from tests.client import Client
 from tests.integration.server import Endpoint
 from tests.waiting import HANG_S

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.mewbase.conftest import StartMewbase, port_of

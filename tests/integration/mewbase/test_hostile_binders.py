@@ -10,6 +10,7 @@ import pytest
 from tests.integration.mewbase.conftest import StartMewbase
 from tests.integration.server import HutchServer
 from tests.integration.turns import Turns
+from tests.machine import is_within
 from tests.mewbase_client import MewbaseClient, frame
 from tests.waiting import wait_until
 
@@ -80,7 +81,7 @@ def test_small_events_are_merged_into_a_large_document_without_long_turns(
     with Turns(server) as turns:
         publish(client, "channel1", *events, *({"id": "x", "z": n} for n in range(200)))
         wait_until(lambda: document(client, "merged", "x").get("z") == 199)
-        assert turns.longest_s < TURN_S_MAX
+        assert is_within(turns.longest_s, TURN_S_MAX)
 
 
 def test_events_that_make_too_many_fields_are_passed_over(
@@ -90,7 +91,7 @@ def test_events_that_make_too_many_fields_are_passed_over(
         large = {"id": "x"} | fields(110_000)
         publish(client, "channel1", large, *({"id": "x", "z": n} for n in range(32)))
         wait_until(lambda: document(client, "merged", "x") == {"id": "x", "z": 31})
-        assert turns.longest_s < TURN_S_MAX
+        assert is_within(turns.longest_s, TURN_S_MAX)
     assert "events=1 first=0 reason=the document would have more than 10000 fields" in server.stderr
 
 
@@ -103,7 +104,7 @@ def test_small_events_are_added_to_a_large_document_without_long_turns(
         wait_until(lambda: document(client, "sums", "x"))
         publish(client, "channel2", *[{"id": "x", "kind": "1c137", "n": 1}] * 100)
         wait_until(lambda: document(client, "sums", "x")["of"].get("1c137") == 100)
-        assert turns.longest_s < TURN_S_MAX
+        assert is_within(turns.longest_s, TURN_S_MAX)
 
 
 def test_many_large_documents_are_changed_at_once_without_long_turns(
@@ -116,4 +117,4 @@ def test_many_large_documents_are_changed_at_once_without_long_turns(
     with Turns(server) as turns:
         publish(client, "channel1", *({"id": name, "n": n} for n, name in enumerate(names)))
         wait_until(lambda: document(client, "merged", names[-1]).get("n") == 39)
-        assert turns.longest_s < TURN_S_MAX
+        assert is_within(turns.longest_s, TURN_S_MAX)

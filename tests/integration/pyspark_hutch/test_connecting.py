@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from compat.certificates import CLIENT_NAME, Certificates
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
+from hutch.client import channel as channel_module
+from hutch.client.errors import ClientError, Refused, ServerGone
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
@@ -20,9 +23,6 @@ from pyspark_hutch.decoding.decoder import Decoder
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.options.settings import ConnectionSettings, Password, TlsSettings
-from pyspark_hutch.shared.client import channel as channel_module
-from pyspark_hutch.shared.client.errors import ClientError, Refused, ServerGone
-from pyspark_hutch.shared.client.login import Endpoint
 from tests.client import Client
 from tests.fake_server import FakeServer, Talk, chunk, chunks
 from tests.integration.administrator import IMPATIENT, ctl

@@ -9,7 +9,8 @@ from typing import Final
 
 import pytest
 
-from gateway.stream.wire import messages as m
+from hutch.client.errors import Refused
+from hutch.stream import messages as m
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import DataLoss, Range
@@ -19,7 +20,6 @@ from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.planning.batch import describe_batch
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.planning.tails import LIST_S
-from pyspark_hutch.shared.client.errors import Refused
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer, assert_no_traceback, external_endpoint

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
+from hutch.client.errors import Refused
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.planning.batch import plan_batch
-from pyspark_hutch.shared.client.errors import Refused
 from pyspark_hutch.sink.committing import commit
 from tests.client import Client
 from tests.integration.administrator import ctl

@@ -8,7 +8,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.shared.client.errors import ClientError, Refused
+from hutch.client.errors import ClientError, Refused
 from pyspark_hutch.sink.task import Written
 from tests.client import Client
 from tests.integration.administrator import ctl

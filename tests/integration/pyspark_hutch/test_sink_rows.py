@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from rstream import AMQPMessage, MessageContext, amqp_decoder
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.client.errors import Refused
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from pyspark_hutch.encoding.errors import MessageTooLarge, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
-from pyspark_hutch.shared.client.errors import Refused
 from pyspark_hutch.sink.publishing import WAITING_BYTES_MAX
 from pyspark_hutch.sink.task import Written
 from tests.client import Client

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 
 from compat.certificates import Certificates
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded, encode_command
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded, encode_command
 from pyspark_hutch.options.settings import TlsSettings
 from tests.fake_server import Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published

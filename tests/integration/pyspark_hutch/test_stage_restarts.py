@@ -7,8 +7,8 @@ import threading
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.shared.client.errors import Refused
-from pyspark_hutch.shared.stream.wire.pipeline_messages import StagesCommitted
+from hutch.client.errors import Refused
+from hutch.stream.pipeline_messages import StagesCommitted
 from pyspark_hutch.sink import staging as staging_module
 from pyspark_hutch.sink.committing import Staged, commit
 from tests.client import Client

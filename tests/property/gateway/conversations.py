@@ -5,12 +5,12 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_reply, encode_request
-from gateway.stream.wire.commands import BY_NAME, COMMANDS, RESPONSE_BIT, Command, Sender
-from gateway.stream.wire.layout import layout_of
-from gateway.stream.wire.offsets import FIRST, at_offset
-from gateway.stream.wire.pipeline import PROPERTIES
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_reply, encode_request
+from hutch.stream.commands import BY_NAME, COMMANDS, RESPONSE_BIT, Command, Sender
+from hutch.stream.layout import layout_of
+from hutch.stream.offsets import FIRST, at_offset
+from hutch.stream.pipeline import PROPERTIES
 from tests.client import plain
 from tests.property.gateway.publish_calls import publish_frames
 from tests.property.wire.strategies import messages_of, requests_of

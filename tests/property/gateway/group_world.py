@@ -14,9 +14,9 @@ from gateway.log.log import StreamLog
 from gateway.pending import Pending
 from gateway.stream.handlers import consumers, streams
 from gateway.stream.membership import Membership
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST, NONE, OffsetSpec
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, NONE, OffsetSpec
 from tests.chunks import SubBatch
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.chunks import delivery_of
 from tests.property.gateway.conversations import (
     HANDSHAKE,

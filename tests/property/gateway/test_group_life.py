@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gateway.stream.wire.offsets import FIRST, NONE
+from hutch.stream.offsets import FIRST, NONE
 from tests.property.gateway.group_world import IDS, STREAMS, Client, Member, World
 
 CLIENTS_MAX = 5

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 from gateway.log import index as index_module
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST, LAST, NEXT, OffsetSpec, OffsetType, at_offset
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, LAST, NEXT, OffsetSpec, OffsetType, at_offset
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 # When the chunks of each stream are written, in ms, and how many records each has.

@@ -13,7 +13,7 @@ from tests.property.gateway.kernel_builds import BUILDS, load, source_of
 from tests.property.gateway.publish_calls import calls, publish_frames, run
 from tests.property.gateway.publish_model import CHUNK_FULL, Call
 
-NAME = "gateway.stream.wire.kernel.publish"
+NAME = "gateway.stream.kernel.publish"
 
 
 @pytest.fixture(params=BUILDS, scope="module")

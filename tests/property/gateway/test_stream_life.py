@@ -18,9 +18,9 @@ from hypothesis.stateful import (
 )
 
 from gateway.log import index as index_module
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.chunks import Entry, SubBatch
 from tests.unit.gateway.log.log_rig import chunks_in, snapshot_after_chunks
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from gateway.broker import super_streams
 from gateway.pending import run
 from gateway.stream.refusals import code_of
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.property.gateway.topology_model import (
     OK,
     Add,

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from gateway.broker.exchanges import PARTITION_ORDER, Binding, Exchange
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream.codes import ResponseCode
 
 OK = ResponseCode.OK
 UNKNOWN = ResponseCode.STREAM_DOES_NOT_EXIST

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hutch.formats.entries import Codec
 from pyspark_hutch.encoding.errors import MessageTooLarge
 from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker
 from pyspark_hutch.encoding.sub_batches import SubBatchPacker
-from pyspark_hutch.shared.log.entries import Codec
 from tests.unit.pyspark_hutch.encoding.batches import ids_from, raw_messages, simple, taken
 from tests.unit.pyspark_hutch.encoding.test_sub_batches import read
 

@@ -18,6 +18,8 @@ WANTED = Wanted(("header", "properties", "application_properties"), app_columns=
 
 WIDTHS = {0: "40 41 42 43 44 45", 1: "50 51 52 53 54 55 56", 2: "60 61", 4: "70 71 72 73 74"}
 WIDTHS |= {8: "80 81 82 83 84", 16: "94 98"}
+LARGE = b"\xd0\xd1"
+"""Lists and maps whose size takes four bytes."""
 fixed = st.one_of(
     *(
         st.binary(min_size=width, max_size=width).map(bytes((code,)).__add__)
@@ -43,8 +45,10 @@ maps = st.lists(st.tuples(keys, values), max_size=5).map(
 def damaged(draw: st.DrawFn, good: st.SearchStrategy[bytes]) -> bytes:
     """A section, now and then with a byte of another value behind its size."""
     raw = bytearray(draw(good))
-    if draw(st.integers(0, 4)) == 0 and len(raw) > 2:
-        raw[draw(st.integers(2, len(raw) - 1))] = draw(st.integers(0, 255))
+    # A section of another size would be cut elsewhere, before it comes here.
+    first = 5 if raw[0] in LARGE else 2
+    if draw(st.integers(0, 4)) == 0 and len(raw) > first:
+        raw[draw(st.integers(first, len(raw) - 1))] = draw(st.integers(0, 255))
     return bytes(raw)
 
 

@@ -5,9 +5,9 @@ from itertools import accumulate, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hutch.stream.pipeline_messages import Border
 from pyspark_hutch.planning.pieces import cuts, merged, rows_within
 from pyspark_hutch.planning.splits import cut
-from pyspark_hutch.shared.stream.wire.pipeline_messages import Border
 
 steps = st.lists(st.tuples(st.integers(1, 1_000), st.integers(1, 10**6)), max_size=60)
 

@@ -9,12 +9,12 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hutch.client.login import Endpoint
+from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.settings import ConnectionSettings, Splitting
 from pyspark_hutch.planning.splits import StreamRange, plan
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec
 from tests.reading_rig import NAME
 
 LEADER = Endpoint("h", 1)

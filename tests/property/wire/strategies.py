@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from gateway.stream.wire import pipeline, wire_types
-from gateway.stream.wire.commands import Command, Sender
-from gateway.stream.wire.layout import Layout, layout_of
-from gateway.stream.wire.messages import Message
-from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from hutch.stream import pipeline, wire_types
+from hutch.stream.commands import Command, Sender
+from hutch.stream.layout import Layout, layout_of
+from hutch.stream.messages import Message
+from hutch.stream.offsets import OffsetSpec, OffsetType
 
 BITS: Final = {"B": 8, "h": 16, "H": 16, "I": 32, "Q": 64, "q": 64}
 SHORT: Final = 40

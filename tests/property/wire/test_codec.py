@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.stream.wire import codec, pipeline, pipeline_messages
-from gateway.stream.wire.codec import (
+from hutch.stream import codec, pipeline, pipeline_messages
+from hutch.stream.codec import (
     Decoded,
     encode_command,
     encode_reply,
     encode_request,
     refusal_reply,
 )
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Command, Sender
-from gateway.stream.wire.errors import MalformedFrame, ProtocolError
-from gateway.stream.wire.layout import layout_of
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Command, Sender
+from hutch.stream.errors import MalformedFrame, ProtocolError
+from hutch.stream.layout import layout_of
 from tests.golden.golden import Golden, load
 from tests.property.wire.strategies import (
     correlation_ids_of,

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import Client
 from tests.integration.server import LOG_CHARACTERS, HutchServer, ServerDidNotStart
 from tests.spark.chaos.cases import PARTITIONS, Case, Size

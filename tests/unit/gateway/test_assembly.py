@@ -12,7 +12,7 @@ from gateway.broker.stream_logs import StreamLogs
 from gateway.network.listening import bind
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from store.api import Durability
 from tests.client import Client
 from tests.waiting import HANG_S

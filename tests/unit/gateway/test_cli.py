@@ -1,14 +1,19 @@
 import io
 import os
+import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gateway import cli
+from gateway.bridge.routes import Route
 from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.commands import bridge
 from gateway.settings.sources import FLAGS
 from tests.waiting import HANG_S
 
@@ -74,7 +79,115 @@ def test_the_help_of_serve_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of([], capsys)
 
-    assert all(command in text for command in ("serve", "config", "hash-password"))
+    assert all(command in text for command in ("serve", "config", "hash-password", "bridge"))
+
+
+def test_the_help_of_the_bridge_teaches_by_a_file_that_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = textwrap.dedent(help_of(["bridge"], capsys).partition("<<'END'\n")[2])
+    document, _, commands = text.partition("END\n")
+    (tmp_path / "orders.toml").write_text(document)
+    monkeypatch.setenv("PASSWORD", "secret")
+    monkeypatch.chdir(tmp_path)
+
+    check = next(line for line in commands.splitlines() if line.endswith("--check"))
+    assert cli.main(shlex.split(check)[1:]) == 0
+
+    assert capsys.readouterr().out == "orders.toml: 1 route, nothing is wrong\n"
+
+
+def test_the_bridge_is_run_with_its_file_and_flags(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "none.toml"
+
+    assert cli.main(["bridge", str(missing)]) == 2
+
+    assert capsys.readouterr().err == f"hutch: {missing}: No such file or directory\n"
+
+
+def test_a_flag_that_the_bridge_does_not_have_is_answered_with_what_is_like_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["bridge", "orders.toml", "--until-emty"])
+
+    assert stop.value.code == 2
+    assert "did you mean --until-empty?" in capsys.readouterr().err
+
+
+def test_without_its_extra_the_bridge_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bridge, "find_spec", lambda name: None if name == "aiomqtt" else name)
+
+    assert cli.main(["bridge", "orders.toml"]) == 2
+
+    assert capsys.readouterr().err == (
+        "hutch: the bridge needs the extra `bridge`: aiomqtt missing\n"
+    )
+
+
+ONE_ROUTE = """
+[[routes]]
+name = "orders"
+source = { uri = "amqp://localhost", queue = "orders" }
+target = { uri = "rabbitmq-stream://localhost", stream = "orders" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "metrics"),
+    [
+        ([], None),
+        (["--metrics", "9464"], ("127.0.0.1", 9464)),
+        (["--metrics", "0.0.0.0:9464"], ("0.0.0.0", 9464)),
+    ],
+)
+def test_the_bridge_gets_the_routes_and_what_the_flags_say(
+    flags: list[str],
+    metrics: tuple[str, int] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(ONE_ROUTE)
+    monkeypatch.setattr("gateway.logs.configure", lambda _: None)
+    found: list[object] = []
+
+    def run(routes: Sequence[Route], **flags: object) -> int:
+        found.extend((*(route.name for route in routes), flags))
+        return 1
+
+    monkeypatch.setattr("gateway.bridge.running.run", run)
+
+    assert cli.main(["bridge", str(path), "--until-empty", *flags]) == 1
+
+    assert found == ["orders", {"waits": False, "until_empty": True, "metrics": metrics}]
+
+
+@pytest.mark.parametrize("address", ["localhost", "65536", "localhost:x", ""])
+def test_an_address_for_metrics_that_is_none_is_refused(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["bridge", "orders.toml", "--metrics", address])
+
+    assert stop.value.code == 2
+    assert f"{address!r}: write PORT or HOST:PORT" in capsys.readouterr().err
+
+
+def test_a_route_that_the_file_does_not_have_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(ONE_ROUTE)
+    monkeypatch.setattr("gateway.logs.configure", lambda _: None)
+
+    assert cli.main(["bridge", str(path), "--remove", "invoices"]) == 2
+
+    assert capsys.readouterr().err.endswith(": no route 'invoices'\n")
 
 
 def test_without_a_command_the_help_is_shown_and_the_exit_code_is_2(

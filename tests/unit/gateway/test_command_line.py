@@ -3,7 +3,7 @@
 import pytest
 
 from gateway import cli
-from gateway.command_line import Parser, did_you_mean
+from gateway.command_line import Parser, complain, did_you_mean
 
 
 @pytest.fixture
@@ -92,3 +92,11 @@ def test_every_command_line_of_hutch_says_what_was_probably_meant(
         cli.main(words.split())
     assert ended.value.code == 2
     assert meant in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_is_wrong_is_written_line_by_line_and_gives_the_exit_status(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert complain("one\ntwo \x1b[2J", 2) == 2
+
+    assert capsys.readouterr() == ("", "hutch: one\nhutch: two \\x1b[2J\n")

@@ -43,9 +43,12 @@ def test_modules_of_kernel_packages_are_kernels_and_those_with_types_beside_them
 ) -> None:
     make(tree, "store/b.py", "store/b.pxd", "store/a/c.py", "store/a/c.pxd", "store/plain.py")
     make(tree, "store/kernel/__init__.py", "store/kernel/e.py", "store/kernel/e.pxd")
-    make(tree, "pyspark_hutch/kernel/d.py", "store/kernel/d.so")
+    make(tree, "pyspark_hutch/kernel/d.py", "store/kernel/d.so", "hutch/f.py", "hutch/f.pxd")
 
-    assert found(tree) == (("pyspark_hutch.kernel.d", "store.kernel.e"), ("store.a.c", "store.b"))
+    assert found(tree) == (
+        ("pyspark_hutch.kernel.d", "store.kernel.e"),
+        ("hutch.f", "store.a.c", "store.b"),
+    )
 
 
 def test_other_packages_types_without_a_module_and_folders_below_a_kernel_are_not_compiled(
@@ -58,23 +61,11 @@ def test_other_packages_types_without_a_module_and_folders_below_a_kernel_are_no
     assert found(tree) == ((), ())
 
 
-def test_links_are_not_compiled(tree: Path) -> None:
-    make(tree, "store/a.py", "store/a.pxd", "store/kernel/b.py", "gateway/log/c.py")
-    shared = tree / "pyspark_hutch" / "shared"
-    shared.mkdir(parents=True)
-    (shared / "store").symlink_to(tree / "store")
-    (shared / "kernel").symlink_to(tree / "store" / "kernel")
-    for name in ("a.py", "a.pxd"):
-        (shared / name).symlink_to(tree / "store" / name)
-
-    assert found(tree) == (("store.kernel.b",), ("store.a",))
-
-
 def test_nothing_is_compiled_that_belongs_to_no_module_of_the_two() -> None:
     # Such a file would be loaded in place of the source beside it.
     names = {
         ".".join((*file.relative_to(ROOT).parts[:-1], file.name.partition(".")[0]))
-        for package in ("gateway", "pyspark_hutch", "store")
+        for package in ("gateway", "hutch", "pyspark_hutch", "store")
         for file in (ROOT / package).rglob("*.so")
     }
 

@@ -2,11 +2,10 @@
 
 import base64
 import binascii
-from functools import partial
+from dataclasses import fields
 from http import HTTPStatus
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
-from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
 from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import (
     Refused,
@@ -15,13 +14,20 @@ from gateway.management.http.answers import (
 from gateway.management.http.bodies import QUICK_BYTES_MAX
 from gateway.management.http.call import Answer, Call
 from gateway.management.requests.publishing import KEYS_MAX
+from hutch.formats.amqp.writing import (
+    BLIND_COPIES,
+    COPIES,
+    BasicProperties,
+    Unpackable,
+    pack_message,
+)
 
 DEFAULT_EXCHANGE: Final = "amq.default"
 HEADERS_MAX: Final = 10_000
 """Headers of one message; a body of 2 MiB has room for 200,000, which take 0.1 s to sort."""
 _FILTER_HEADER: Final = "x-stream-filter-value"
 _EXPIRATION_DIGITS_MAX: Final = 11
-_HINTS: Final = get_type_hints(BasicProperties)
+_HINTS: Final = {each.name: each.type for each in fields(BasicProperties)}
 _NUMBER_AS_TEXT: Final = "expiration"
 _TEXTS: Final = [name for name, hint in _HINTS.items() if hint == str | None]
 _NUMBERS: Final = [
@@ -40,13 +46,12 @@ async def publish(call: Call) -> Answer:
     routing_key, properties = call.text("routing_key"), call.mapping("properties")
     headers = _headers(properties)
     copies = _copies(headers)
-    pack = partial(
-        pack_message,
-        _payload(call),
-        _properties(call, properties),
-        exchange=exchange,
-        routing_key=routing_key,
-    )
+    payload, taken = _payload(call), _properties(call, properties)
+
+    def pack() -> bytes:
+        _refuse_nulls(headers)
+        return pack_message(payload, taken, exchange=exchange, routing_key=routing_key)
+
     try:
         message = pack() if len(call.raw_body) <= QUICK_BYTES_MAX else await call.in_thread(pack)
     except Unpackable as error:
@@ -115,6 +120,17 @@ def _headers(given: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(headers.get(_FILTER_HEADER, ""), str):
         raise WrongRequest(f"{_FILTER_HEADER} is not text")
     return headers
+
+
+def _refuse_nulls(headers: dict[str, Any]) -> None:
+    """Raise Unpackable if a header is null, which AMQP has and RabbitMQ refuses here."""
+    left: list[Any] = [headers]
+    while left:
+        value = left.pop()
+        if value is None:
+            raise Unpackable("null_not_allowed")
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
 
 
 def _expiration(given: object) -> int:

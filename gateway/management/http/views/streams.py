@@ -8,6 +8,7 @@ from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.naming import NAME_BYTES_MAX
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
+from gateway.log.names import pravega_name
 from gateway.management.definitions.exporting import queue_arguments
 from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
@@ -71,6 +72,7 @@ def queue_view(
         "internal_owner": False,
         "consumers": consumers,
         "readers": {facts.node: consumers},
+        "pravega_name": pravega_name(host.name, stream.name, stream.entry.generation),
         "memory": 0,
         **counted([("reductions", 0)]),
     }

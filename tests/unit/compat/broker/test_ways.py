@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.broker import BrokerUnavailable, Ports, obtain, ways
+from compat.broker import BrokerUnavailable, Ports, RunningBroker, obtain, settings, ways
 from compat.broker import __main__ as command
 from compat.broker.processes import start_ticks, usage
 from compat.certificates import Certificates
@@ -19,12 +19,14 @@ def test_ports_that_are_asked_for_are_kept_and_the_others_differ() -> None:
     others = {
         chosen.tls,
         chosen.amqp,
+        chosen.amqps,
+        chosen.mqtt,
         chosen.http,
         chosen.prometheus,
         chosen.epmd,
         chosen.distribution,
     }
-    assert len(others) == 6
+    assert len(others) == 8
     assert 0 not in others
 
 
@@ -80,6 +82,26 @@ def test_without_any_way_every_reason_is_given(
     assert "environment: HUTCH_RABBITMQ is not set" in str(caught.value)
     assert "container: there is no docker command" in str(caught.value)
     assert "chroot: " in str(caught.value)
+
+
+def test_a_broker_that_was_merely_found_is_neither_controlled_nor_killed() -> None:
+    broker = RunningBroker("environment", "localhost", Ports(stream=5552))
+    with pytest.raises(OSError, match="merely found"):
+        broker.control("status")
+    with pytest.raises(OSError, match="merely found"):
+        broker.crash()
+
+
+def test_the_settings_open_every_port_and_name_the_plugin_behind_it() -> None:
+    ports = Ports().chosen()
+    text = settings.configuration(
+        ports, advertised_port=ports.stream, address="127.0.0.1", certificates="/srv"
+    )
+    keys = ("listeners.tcp.1", "listeners.ssl.1", "mqtt.listeners.tcp.1", "stream.listeners.tcp.1")
+    for key in keys:
+        assert f"\n{key} = 127.0.0.1:" in text
+    plugins = settings.enabled_plugins()
+    assert all(name in plugins for name in ("rabbitmq_mqtt", "rabbitmq_shovel", "rabbitmq_stream"))
 
 
 def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:

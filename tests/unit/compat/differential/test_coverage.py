@@ -8,8 +8,8 @@ import pytest
 from compat.differential.__main__ import COVERAGE
 from compat.differential.coverage import ELSEWHERE, GIVEN, Elsewhere, given, pairs_of, rows_of
 from compat.differential.scripts import SCRIPTS
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import BY_NAME
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import BY_NAME
 
 ROOT = Path(__file__).parents[4]
 ROWS = rows_of(COVERAGE.read_text())

@@ -1,7 +1,7 @@
 """Streams of small units, written chunk by chunk, with nothing under way in between."""
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 HOUR_MS = 3_600_000

@@ -12,8 +12,8 @@ from gateway.broker.exchange import SUPER_STREAM
 from gateway.broker.exchanges import Binding, Exchange, Exchanges
 from gateway.broker.streams import Stream
 from gateway.pending import Pending, start
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.broker.test_exchanges import exchanges, rows
 from tests.unit.gateway.broker.test_streams import catalogued, refuse
 from tests.unit.gateway.stream.link_rig import Broker

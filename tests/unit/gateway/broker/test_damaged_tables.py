@@ -10,8 +10,8 @@ from gateway.broker.connections import Connections
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.openings import Openings
 from gateway.broker.policies import open_policies
-from gateway.log.chunk import event_number
 from gateway.log.names import policy_table, server_table, tracking_key, writer_of
+from hutch.formats.chunk import event_number
 from store.api import TableEntry
 from store.errors import CorruptSegment
 from tests.unit.gateway.log.log_rig import NAMES, TABLE, LogRig

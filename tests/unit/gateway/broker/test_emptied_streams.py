@@ -13,8 +13,8 @@ from gateway.broker.streams import Streams
 from gateway.log import names
 from gateway.log.kept_snapshots import KeptSnapshots
 from gateway.log.names import writer_of
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from store.errors import DiskFull
 from tests.unit.gateway.broker.retention_rig import create, statistics, write
 from tests.unit.gateway.log.test_opening_damage import index_entry

@@ -14,7 +14,7 @@ from gateway.broker.errors import (
 )
 from gateway.broker.exchange import SUPER_STREAM
 from gateway.broker.exchanges import PARTITION_ORDER, Binding, Exchange, Exchanges
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.unit.gateway.broker.test_streams import refuse
 from tests.unit.gateway.stream.link_rig import Broker
 

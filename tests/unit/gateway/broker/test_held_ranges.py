@@ -7,10 +7,10 @@ import pytest
 
 from gateway.broker.holds import HOLD_S
 from gateway.broker.service import Resource
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import at_offset
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import at_offset
 from tests.unit.gateway.broker.retention_rig import (
     CHUNK,
     HOUR_MS,

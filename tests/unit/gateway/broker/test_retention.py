@@ -15,9 +15,9 @@ from gateway.broker.stream import Stream
 from gateway.log import names
 from gateway.log.index import ENTRY_BYTES
 from gateway.log.retention import Limits
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import OffsetSpec, OffsetType
 from store.errors import DiskFull, StoreError
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.retention_rig import (

@@ -8,8 +8,8 @@ import pytest
 
 from gateway.broker.catalogue import Catalogue
 from gateway.log import names
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from store.errors import DiskFull, NoSuchSegment, StoreError
 from store.local.store import LocalStore
 from tests.conformance.harness import wrap_operation

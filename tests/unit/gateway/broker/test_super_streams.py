@@ -20,9 +20,9 @@ from gateway.broker.errors import (
 )
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.pending import Pending, start
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.test_exchanges import rows
 from tests.unit.gateway.broker.test_streams import catalogued, refuse

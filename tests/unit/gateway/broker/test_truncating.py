@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.broker.errors import InternalError, StreamDoesNotExist
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from hutch.stream import messages as m
+from hutch.stream.offsets import OffsetSpec, OffsetType
 from store.errors import DiskFull, StoreError
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.retention_rig import (

@@ -9,9 +9,9 @@ from gateway.log import checking as checking_module
 from gateway.log import index as index_module
 from gateway.log.checking import StreamCheck, StreamReport, chunks_from
 from gateway.log.checking_derived import Part
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, event_number, pack_trailer
 from gateway.log.index import ENTRY_BYTES
 from gateway.log.names import snapshot_key, writer_of
+from hutch.formats.chunk import DATA_POSITION, EVENT_HEAD_BYTES, event_number, pack_trailer
 from store.api import AttributeUpdate, TableEntry
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (

@@ -14,12 +14,12 @@ from gateway.log.checking_derived import (
     check_filter_pages,
     load_snapshot,
 )
-from gateway.log.chunk import seal_seed
 from gateway.log.index import ENTRY_BYTES, _pack
 from gateway.log.log import StreamLog
 from gateway.log.names import snapshot_key
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
+from hutch.formats.chunk import seal_seed
 from store.api import Reader, TableEntry
 from tests.unit.gateway.log.log_rig import GENERATION, NAMES, TABLE, LogRig, put
 

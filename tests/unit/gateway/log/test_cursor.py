@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
-from gateway.log.chunk import event_number
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
+from hutch.formats.chunk import event_number
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.rings import no_rings

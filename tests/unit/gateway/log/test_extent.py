@@ -7,8 +7,8 @@ import pytest
 
 from gateway.log import names
 from gateway.log.extent import Extent, extent_of
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.broker.retention_rig import CHUNK, SMALL, write
 from tests.unit.gateway.log.log_rig import change_on_disk
 from tests.unit.gateway.stream.link_rig import Broker

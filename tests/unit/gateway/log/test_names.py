@@ -46,6 +46,15 @@ def test_different_names_have_different_segments(one: str, other: str) -> None:
 
 
 @given(stream_names, st.integers(1, 2**63))
+@example("/", 1795512972661910)
+def test_pravega_s_name_of_a_stream_is_that_of_its_chunks(name: str, generation: int) -> None:
+    shown = names.pravega_name(name, name, generation)
+
+    assert f"{shown}/0.#epoch.0" == names.data_segment(name, name, generation)
+    assert names.is_of_a_stream(*shown.split("/"))
+
+
+@given(stream_names, st.integers(1, 2**63))
 def test_scope_and_stream_are_names_that_pravega_takes(name: str, generation: int) -> None:
     for segment in (
         names.data_segment(name, name, generation),

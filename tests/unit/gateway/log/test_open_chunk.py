@@ -2,7 +2,6 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.log.chunk import DATA_POSITION, ENTRIES_MAX
 from gateway.log.filters import FILTER_BYTES_MAX, FINGERPRINTS_MAX, pack_filters
 from gateway.log.open_chunk import (
     TRAILER_BYTES_MAX,
@@ -10,6 +9,7 @@ from gateway.log.open_chunk import (
     OpenChunk,
     confirm_all,
 )
+from hutch.formats.chunk import DATA_POSITION, ENTRIES_MAX
 from tests.unit.gateway.log.log_rig import chunks_in, encode
 
 FRAME = 1 << 20

@@ -8,8 +8,8 @@ import pytest
 from gateway.broker.openings import Openings
 from gateway.log import index as index_module
 from gateway.log import opening as opening_module
-from gateway.log.chunk import next_offset_and_epoch
 from gateway.log.names import writer_of
+from hutch.formats.chunk import next_offset_and_epoch
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (
     NAMES,

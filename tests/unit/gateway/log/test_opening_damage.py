@@ -10,9 +10,9 @@ import pytest
 
 from gateway.log import index as index_module
 from gateway.log import opening as opening_module
-from gateway.log.chunk import event_number
 from gateway.log.errors import CorruptChunk
 from gateway.log.names import writer_of
+from hutch.formats.chunk import event_number
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (

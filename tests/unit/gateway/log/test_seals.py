@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log.chunk import event_number, seal_seed
 from gateway.log.errors import CorruptChunk
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate
@@ -14,6 +13,7 @@ from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
 from gateway.log.retention import Limits, find_cut
 from gateway.log.verifying import verify
+from hutch.formats.chunk import event_number, seal_seed
 from store.errors import CorruptSegment
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig

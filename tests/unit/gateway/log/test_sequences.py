@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.chunk import pack_trailer
 from gateway.log.sequences import MARKS_END, NO_MARK_KNOWN, UNKNOWN, PublisherSequences, pack_id
+from hutch.formats.chunk import pack_trailer
 
 
 def test_the_last_id_of_a_reference_is_the_one_recorded_last() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.chunk import pack_trailer
 from gateway.log.filters import FILTER_BYTES_MAX, pack_filters
 from gateway.log.unit import DATA_BYTES_MAX, Unit, add_mark, pack_blank, parts_of
+from hutch.formats.chunk import pack_trailer
 from store.api import Appended
 from tests.chunks import Entry, SubBatch
 from tests.unit.gateway.log.log_rig import SEED, encode, event_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.log.chunk import pack_trailer
+from hutch.formats.chunk import pack_trailer
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import GENERATION, NAMES, LogRig, change_on_disk, put
 from tests.unit.gateway.log.unit_rig import append, blank, reopened

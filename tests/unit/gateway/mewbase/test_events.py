@@ -3,9 +3,6 @@
 import bson
 import pytest
 
-from gateway.log.amqp.message import Body, message_of
-from gateway.log.amqp.sections import TooManySections
-from gateway.log.amqp.writing import BasicProperties, pack_message, section, symbol, text
 from gateway.log.records.reading import Unreadable
 from gateway.log.records.writing import RECORD_BYTES_MAX
 from gateway.mewbase.events import (
@@ -18,6 +15,9 @@ from gateway.mewbase.events import (
     records_instead,
 )
 from gateway.settings.mewbase import EVENT_BYTES_MAX, BadSubBatches
+from hutch.formats.amqp.message import Body, message_of
+from hutch.formats.amqp.sections import TooManySections
+from hutch.formats.amqp.writing import BasicProperties, pack_message, section, symbol, text
 
 EVENTS = [bson.encode(each) for each in ({}, {"a": 1}, {"a": bytes(240)}, {"a": bytes(300)})]
 

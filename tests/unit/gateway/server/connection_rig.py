@@ -17,8 +17,8 @@ from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.link import Link
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded, decode_reply
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded, decode_reply
 from store.api import SegmentStore
 from tests.chunks import publish_body
 from tests.conformance.harness import Loop

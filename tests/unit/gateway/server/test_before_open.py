@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.pending import Pending
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.commands import COMMANDS, Command, State
+from hutch.stream import messages as m
+from hutch.stream.commands import COMMANDS, Command, State
 from tests.client import plain
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Client, Server

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.stream import dispatch as dispatch_module
 from gateway.stream.handlers.table import HANDLERS
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.client import plain
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.server.front import OVER
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Client, Server, declare, names, publish
 from tests.unit.gateway.server.test_connection import (

@@ -1,6 +1,6 @@
 """One connection: signs of life that it sends, and that it expects."""
 
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer
 from tests.unit.gateway.server.connection_rig import Client, Server

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from gateway.broker.service import Resource
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_reply
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST, NONE
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_reply
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, NONE
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened
 from tests.unit.gateway.server.connection_rig import MIB, Client, Server, publish

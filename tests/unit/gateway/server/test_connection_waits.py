@@ -7,8 +7,8 @@ import pytest
 from gateway.broker import slices
 from gateway.broker.super_streams import partitions_of
 from gateway.pending import Abandoned
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.conftest import opened
 from tests.unit.gateway.server.connection_rig import Client, Server

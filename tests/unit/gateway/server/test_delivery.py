@@ -1,7 +1,7 @@
 """The deliveries of a connection: as far as credit and room go, and in turn."""
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.chunks import delivery_of
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.conftest import opened

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from gateway.server.in_flight import InFlight
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from store.errors import StoreError
 from tests.chunks import publish_body
 from tests.conformance.harness import Loop

@@ -17,8 +17,8 @@ from gateway.network.listening import bind, bind_all
 from gateway.server import listener as listener_module
 from gateway.server.listener import Listener
 from gateway.server.sockets import Sockets
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import encode_request
+from hutch.stream import messages as m
+from hutch.stream.codec import encode_request
 from tests.client import plain
 from tests.loopbacks import needs_ipv6
 from tests.property.gateway.conversations import frame_of

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.pending import start
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Client, Server, names, publish
 

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from gateway.settings.model import StreamSettings
-from gateway.stream.wire import messages as m
+from hutch.stream import messages as m
 from tests.client import plain
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Client, Server

@@ -35,11 +35,11 @@ from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host, LinkSettings
 from gateway.stream.link import Link
 from gateway.stream.session.session import Session
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import Decoded, decode_reply, encode_reply, encode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import BY_NAME, State
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream.codec import Decoded, decode_reply, encode_reply, encode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import BY_NAME, State
 from store.api import SegmentStore
 from store.errors import StoreError
 from tests.chunks import Delivery, Entry, delivery_of, filtered_body, publish_body

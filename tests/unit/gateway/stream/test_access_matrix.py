@@ -6,11 +6,11 @@ import pytest
 
 from gateway.broker.access.model import Permission, Right, User
 from gateway.stream.link import Link
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import BY_NAME, COMMANDS
-from gateway.stream.wire.errors import ProtocolError
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import BY_NAME, COMMANDS
+from hutch.stream.errors import ProtocolError
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 C, W, R = Right.CONFIGURE, Right.WRITE, Right.READ

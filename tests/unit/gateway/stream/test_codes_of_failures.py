@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from gateway.log.errors import CorruptChunk
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST, NEXT
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, NEXT
 from store.errors import DiskFull, SegmentFailed, StoreError
 from store.local.store import LocalStore
 from tests.unit.gateway.stream.handlers.test_handshake import log_in

@@ -17,14 +17,14 @@ from gateway.stream import dispatch as dispatch_module
 from gateway.stream.handlers.table import HANDLERS
 from gateway.stream.link import RIGHTS, Link
 from gateway.stream.refusals import Refusal
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codec import encode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import CLIENT, COMMANDS, Permission
-from gateway.stream.wire.errors import MalformedFrame, UnexpectedCommand, UnknownCommand
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codec import encode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import CLIENT, COMMANDS, Permission
+from hutch.stream.errors import MalformedFrame, UnexpectedCommand, UnknownCommand
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 REQUESTS: dict[str, m.Message] = {

@@ -10,11 +10,11 @@ from gateway.server.front import Backlog, Limits
 from gateway.stream import dispatch
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.handlers.table import HANDLERS
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import decode_reply, encode_reply
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.errors import UnexpectedCommand
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codec import decode_reply, encode_reply
+from hutch.stream.codes import ResponseCode
+from hutch.stream.errors import UnexpectedCommand
+from hutch.stream.offsets import FIRST
 from tests.chunks import filtered_body, publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.stream.link_rig import Broker, Ports

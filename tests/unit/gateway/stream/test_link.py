@@ -10,10 +10,10 @@ from gateway.log.log import StreamLog
 from gateway.log.opening import open_log
 from gateway.pending import Pending
 from gateway.stream.handlers.streams import locate_spec
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.offsets import FIRST, NEXT
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
+from hutch.stream.offsets import FIRST, NEXT
 from tests.unit.gateway.stream.handlers.test_publishers import forbid
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 

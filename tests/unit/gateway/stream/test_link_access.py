@@ -4,9 +4,9 @@ import pytest
 
 from gateway.broker.access.model import Permission, User
 from gateway.pending import Pending
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.client import plain
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 

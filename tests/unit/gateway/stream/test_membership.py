@@ -11,9 +11,9 @@ from gateway.log.locating import Start
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
 from gateway.stream.handlers import consumers
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import (
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import (
     FIRST,
     LAST,
     NONE,

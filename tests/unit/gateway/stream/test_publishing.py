@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.stream import publishing
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.errors import MalformedFrame
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.errors import MalformedFrame
 from tests.chunks import GZIP, Chunk, Entry, SubBatch, publish_body
 from tests.unit.gateway.log.log_rig import chunks_in
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig

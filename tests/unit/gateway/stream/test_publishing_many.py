@@ -1,6 +1,6 @@
 """How many entries go into one chunk."""
 
-from gateway.log.chunk import ENTRIES_MAX
+from hutch.formats.chunk import ENTRIES_MAX
 from tests.unit.gateway.stream.link_rig import LinkRig
 from tests.unit.gateway.stream.test_publishing import bodies, frame, stored
 

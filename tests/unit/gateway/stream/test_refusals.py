@@ -2,7 +2,7 @@ import pytest
 
 from gateway.broker import errors
 from gateway.stream.refusals import Refusal, code_of, reason_of
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream.codes import ResponseCode
 
 
 def test_every_refusal_of_the_broker_has_a_code() -> None:

@@ -5,12 +5,12 @@ import tracemalloc
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import decode_request
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import COMMANDS
-from gateway.stream.wire.errors import MalformedFrame
-from gateway.stream.wire.offsets import FIRST, NEXT, at_offset
+from hutch.stream import messages as m
+from hutch.stream.codec import decode_request
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import COMMANDS
+from hutch.stream.errors import MalformedFrame
+from hutch.stream.offsets import FIRST, NEXT, at_offset
 from tests.chunks import SubBatch
 from tests.unit.gateway.stream.link_rig import LinkRig
 

@@ -3,14 +3,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused, ServerGone
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire.offsets import at_offset
 from tests.fake_server import FakeServer, Talk, chunks
 from tests.reading_rig import NAME, cluster_of, settings_of
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hutch.client import channel as channel_module
+from hutch.client.errors import ServerGone
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.pool import Name, Pool
 from pyspark_hutch.options.settings import ConnectionSettings
-from pyspark_hutch.shared.client import channel as channel_module
-from pyspark_hutch.shared.client.errors import ServerGone
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
 from tests.fake_server import FakeServer
 from tests.reading_rig import settings_of
 from tests.waiting import HANG_S

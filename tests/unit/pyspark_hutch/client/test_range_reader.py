@@ -3,13 +3,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.errors import BadAnswer, ClientError, Refused
+from hutch.client.frames import FrameReader
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.pool import POOL
 from pyspark_hutch.client.range_reader import DataLoss, RangeReader
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused
-from pyspark_hutch.shared.client.frames import FrameReader
 from tests.fake_server import FakeChunk, FakeServer, Talk, chunk, chunks
 from tests.reading_rig import range_of, reader_of, records_of
 

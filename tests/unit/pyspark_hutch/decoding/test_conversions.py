@@ -6,8 +6,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from hutch.formats.amqp.values import Moment, Single, Value
 from pyspark_hutch.decoding.conversions import converter, to_micros
-from pyspark_hutch.shared.log.amqp.values import Moment, Single, Value
 
 INT, BIGINT, DOUBLE, BOOLEAN = pa.int32(), pa.int64(), pa.float64(), pa.bool_()
 TEXT, BINARY, TIMESTAMP = pa.string(), pa.binary(), pa.timestamp("us", tz="UTC")

@@ -9,7 +9,7 @@ from zlib import crc32
 import pyarrow as pa
 import pytest
 
-from gateway.log.amqp.writing import BasicProperties, pack_message
+from hutch.formats.amqp.writing import BasicProperties, pack_message
 from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted
 from pyspark_hutch.decoding.gathering import BATCH_BYTES_MAX, ROWS_MAX
 from pyspark_hutch.rows.columns import DEFAULT

@@ -8,9 +8,9 @@ import cramjam
 import pyarrow as pa
 import pytest
 
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, SubBatch
+from hutch.formats.sub_batches import BadSubBatch, uncompressed
 from pyspark_hutch.decoding.decompressing import CODECS
-from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX, SubBatch
-from pyspark_hutch.shared.log.sub_batches import BadSubBatch, uncompressed
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from rstream import AMQPMessage, Header, Properties
 
+from hutch.formats.amqp.reading import VALUE_BYTES_MAX, map_of
+from hutch.formats.amqp.values import Value
 from pyspark_hutch.decoding import Wanted, sections
 from pyspark_hutch.decoding.fields import Walked, walk
-from pyspark_hutch.shared.log.amqp.reading import VALUE_BYTES_MAX, map_of
-from pyspark_hutch.shared.log.amqp.values import Value
 from tests.property.pyspark_hutch.chunk_rig import (
     batches_of,
     chunk_of,

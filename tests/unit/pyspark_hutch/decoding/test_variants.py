@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from hutch.formats.amqp.values import Moment, Single, Value
 from pyspark_hutch.decoding.variants import variant_of
-from pyspark_hutch.shared.log.amqp.values import Moment, Single, Value
 
 PRIMITIVES = (
     *("null", "true", "false", "int8", "int16", "int32", "int64", "double"),

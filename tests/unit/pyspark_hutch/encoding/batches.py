@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gateway.stream.wire.kernel import publish
+from gateway.stream.kernel import publish
 from pyspark_hutch.encoding.arrays import join
 from pyspark_hutch.encoding.frames import Frame, Ids
 from pyspark_hutch.encoding.messages import Messages, messages_of

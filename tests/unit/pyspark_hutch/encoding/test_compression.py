@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hutch.formats.entries import Codec
 from pyspark_hutch.encoding import compression
 from pyspark_hutch.encoding.compression import compress
 from pyspark_hutch.encoding.crc32c import crc32c
-from pyspark_hutch.shared.log.entries import Codec
 
 KIB = 1 << 10
 MIB = KIB << 10

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from rstream.amqp import amqp_decoder
 
-from gateway.log.amqp.writing import symbol, text
+from hutch.formats.amqp.writing import symbol, text
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.messages import concatenate, messages_of
 from tests.unit.pyspark_hutch.encoding.batches import (

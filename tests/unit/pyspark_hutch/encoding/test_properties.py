@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from rstream.amqp import amqp_decoder
 
-from gateway.log.amqp.writing import BasicProperties, pack_message
+from hutch.formats.amqp.writing import BasicProperties, pack_message
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.messages import messages_of
 from tests.unit.pyspark_hutch.encoding.batches import PROPERTIES, batch, encoded

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hutch.formats.entries import Codec
 from pyspark_hutch.decoding.decoder import Decoder
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.encoding.frames import Limits
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.shared.log.entries import Codec
 from tests.chunks import HEADER, MAGIC_AND_VERSION
 from tests.unit.pyspark_hutch.encoding.batches import batch, ids_from, taken
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from rstream.compression import CompressionHelper, CompressionType
 
+from hutch.formats.entries import Codec
 from pyspark_hutch.encoding.errors import MessageTooLarge
 from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker, Packer
 from pyspark_hutch.encoding.sub_batches import Packing, SubBatchPacker
-from pyspark_hutch.shared.log.entries import Codec
 from tests.unit.pyspark_hutch.encoding.batches import ids_from, raw_messages, simple, taken
 
 MIB = 1 << 20

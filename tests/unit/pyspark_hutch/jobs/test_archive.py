@@ -30,8 +30,10 @@ class Refusing:
 
 sys.meta_path.insert(0, Refusing())
 sys.path.insert(0, sys.argv[1])
-for package in ("client", "planning", "decoding", "encoding", "offsets", "options", "rows", "sink"):
-    whole = importlib.import_module(f"pyspark_hutch.{package}")
+OURS = ("client", "planning", "decoding", "encoding", "offsets", "options", "rows", "sink")
+SHARED = ("client", "formats", "stream")
+for package in (*(f"hutch.{name}" for name in SHARED), *(f"pyspark_hutch.{name}" for name in OURS)):
+    whole = importlib.import_module(package)
     assert ".zip/" in whole.__file__, whole.__file__
     for found in pkgutil.walk_packages(whole.__path__, f"{whole.__name__}."):
         importlib.import_module(found.name)
@@ -73,29 +75,24 @@ def test_a_worker_with_only_pyarrow_and_numpy_imports_all_of_it(archive: Path) -
 
     assert done.returncode == 0, done.stderr
     imported = done.stdout.split()
+    assert "hutch.client.connection" in imported
     assert "pyspark_hutch.client.pool" in imported
     assert "pyspark_hutch.decoding.decoder" in imported
     assert imported[-1] == "pyspark_hutch.decoding.vectors"
 
 
-def test_links_are_files_in_it(archive: Path) -> None:
+def test_it_holds_what_is_shared_with_the_server(archive: Path) -> None:
     with ZipFile(archive) as opened:
-        assert (
-            opened.read("pyspark_hutch/shared/stream/wire/messages.py")
-            == (ROOT / "gateway/stream/wire/messages.py").read_bytes()
-        )
-        assert (
-            opened.read("pyspark_hutch/shared/log/chunk.py")
-            == (ROOT / "gateway/log/chunk.py").read_bytes()
-        )
+        for name in ("hutch/stream/messages.py", "hutch/formats/chunk.py"):
+            assert opened.read(name) == (ROOT / name).read_bytes()
 
 
 def test_it_holds_sources_alone(archive: Path) -> None:
     names = names_of(archive)
 
-    assert all(name.startswith("pyspark_hutch/") and name.endswith(".py") for name in names)
-    assert not [name for name in names if "/wire/kernel/" in name or "test" in name]
-    assert "pyspark_hutch/__init__.py" in names
+    assert {name.partition("/")[0] for name in names} == {"hutch", "pyspark_hutch"}
+    assert all(name.endswith(".py") and "test" not in name for name in names)
+    assert {"hutch/__init__.py", "pyspark_hutch/__init__.py"} <= {*names}
 
 
 def test_it_has_the_same_bytes_each_time(archive: Path, tmp_path: Path) -> None:

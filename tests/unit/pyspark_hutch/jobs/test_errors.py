@@ -5,7 +5,7 @@ Traceback (most recent call last):
   File "streaming.py", line 57, in initialOffset
     return document_of(self._planner.begin())
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-pyspark_hutch.shared.client.errors.Refused: stream 'nope' does not exist
+hutch.client.errors.Refused: stream 'nope' does not exist
 
 SQLSTATE: XXKST
 \tat org.apache.spark.SparkError.x(SparkError.scala:1): java.lang.Error: deep
@@ -67,7 +67,7 @@ During handling of the above exception, another exception occurred:
 Traceback (most recent call last):
   File "login.py", line 124, in _log_in
     Final = raise_it()
-pyspark_hutch.shared.client.errors.Refused: localhost:5552 refused user 'guest'
+hutch.client.errors.Refused: localhost:5552 refused user 'guest'
  SQLSTATE: 38000
 === Streaming Query ===
 Identifier: [id = 1]

@@ -3,14 +3,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.offsets import OffsetType
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.offsets import OffsetType
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
-from pyspark_hutch.shared.client.login import Endpoint
 from tests.fake_server import FakeServer, Talk
 from tests.reading_rig import cluster_of
 

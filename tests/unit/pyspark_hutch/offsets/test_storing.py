@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 
+from hutch.client.errors import ServerGone
+from hutch.client.login import Endpoint
+from hutch.stream import messages as m
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.offsets.storing import StoredOffsets
-from pyspark_hutch.shared.client.errors import ServerGone
-from pyspark_hutch.shared.client.login import Endpoint
-from pyspark_hutch.shared.stream.wire import messages as m
 
 HERE, THERE = Endpoint("here", 1), Endpoint("there", 2)
 

@@ -1,5 +1,6 @@
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.connecting import connection_settings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given
@@ -10,7 +11,6 @@ from pyspark_hutch.options.settings import (
     TlsSettings,
     password_of,
 )
-from pyspark_hutch.shared.client.login import Endpoint
 
 URI = "rabbitmq-stream://user:secret@h:1/v"
 

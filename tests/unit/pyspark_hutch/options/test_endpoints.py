@@ -1,8 +1,8 @@
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.endpoints import ENDPOINTS, ENDPOINTS_MAX, URI, Address, Uri
 from pyspark_hutch.options.errors import Unfit
-from pyspark_hutch.shared.client.login import Endpoint
 
 
 def addresses(text: str) -> object:

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import EARLIEST, LATEST
 from pyspark_hutch.options.reading import read_settings
@@ -18,7 +19,6 @@ from pyspark_hutch.options.settings import (
     Splitting,
     Where,
 )
-from pyspark_hutch.shared.client.login import Endpoint
 
 NEEDED = {"endpoints": "localhost", "stream": "s"}
 CONNECTION = ConnectionSettings((Endpoint("localhost", 5552),))

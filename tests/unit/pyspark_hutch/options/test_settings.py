@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import (
     NAMES_SHOWN_MAX,
@@ -18,7 +19,6 @@ from pyspark_hutch.options.settings import (
     password_of,
     require_exact,
 )
-from pyspark_hutch.shared.client.login import Endpoint
 
 SETTINGS = ConnectionSettings((Endpoint("localhost", 5552),))
 

@@ -2,6 +2,7 @@ import pickle
 
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import (
     ConnectionSettings,
@@ -11,7 +12,6 @@ from pyspark_hutch.options.settings import (
     WriteSettings,
 )
 from pyspark_hutch.options.writing import write_settings
-from pyspark_hutch.shared.client.login import Endpoint
 
 SERVER = {"endpoints": "localhost"}
 STREAM = SERVER | {"stream": "s"}

@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.errors import Refused
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import (
     Point,
@@ -12,7 +13,6 @@ from pyspark_hutch.options.settings import (
     Where,
 )
 from pyspark_hutch.planning.batch import plan_batch
-from pyspark_hutch.shared.client.errors import Refused
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
 

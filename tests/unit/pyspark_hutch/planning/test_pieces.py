@@ -1,7 +1,7 @@
 import pytest
 
+from hutch.stream.pipeline_messages import Border
 from pyspark_hutch.planning.pieces import cuts, in_proportion, merged, rows_within
-from pyspark_hutch.shared.stream.wire.pipeline_messages import Border
 
 
 def borders(*steps: tuple[int, int], first: int = 0) -> list[Border]:

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.planning.sizes import KEPT_S, RowSizes
-from pyspark_hutch.shared.client.login import Endpoint
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.errors import ClientError, Refused, ServerGone
 from pyspark_hutch.client.range_reader import DataLoss
 from pyspark_hutch.offsets.position import Place, Position, document_of
 from pyspark_hutch.options.errors import WrongOption
@@ -16,7 +17,6 @@ from pyspark_hutch.options.settings import (
 )
 from pyspark_hutch.planning.streaming import StreamPlanner
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S
-from pyspark_hutch.shared.client.errors import ClientError, Refused, ServerGone
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
 from tests.waiting import wait_until

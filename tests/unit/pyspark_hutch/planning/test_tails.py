@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.errors import Refused, ServerGone
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.options.settings import Point, PointKind, ReadSettings, Source, Where
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S, Tails
-from pyspark_hutch.shared.client.errors import Refused, ServerGone
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
 

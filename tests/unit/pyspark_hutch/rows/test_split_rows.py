@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.login import Endpoint
 from pyspark_hutch.client.range_reader import DataLoss
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
@@ -16,7 +17,6 @@ from pyspark_hutch.options.settings import (
 )
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.rows.split_rows import rows_of
-from pyspark_hutch.shared.client.login import Endpoint
 from tests.fake_server import FakeServer, chunk, chunks
 from tests.reading_rig import cluster_of, settings_of
 

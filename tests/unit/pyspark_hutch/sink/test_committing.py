@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
-from pyspark_hutch.shared.client.errors import ClientError, Refused, ServerGone
-from pyspark_hutch.shared.stream.wire.pipeline_messages import StagesCommitted
+from hutch.client.errors import ClientError, Refused, ServerGone
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
+from hutch.stream.pipeline_messages import StagesCommitted
 from pyspark_hutch.sink.committing import Staged, commit, discard, purpose_of, tell
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.staging import Purpose

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from hutch.client.errors import BadAnswer
 from pyspark_hutch.encoding.frames import Frame
-from pyspark_hutch.shared.client.errors import BadAnswer
 from pyspark_hutch.sink.outlet import Outlet, Stored
 
 

@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from hutch.client.errors import Refused
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.shared.client.errors import Refused
 from pyspark_hutch.sink.plan import Plan, may_be_staged, plan_write, why_not_staged
 from pyspark_hutch.sink.targets import Targets
 from tests.reading_rig import cluster_of

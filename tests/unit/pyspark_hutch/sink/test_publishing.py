@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded, encode_command
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.errors import BadAnswer, ClientError, Refused
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded, encode_command
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.errors import MessageTooLarge
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused
 from pyspark_hutch.sink import publishing as publishing_module
 from tests.fake_server import OK, Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published

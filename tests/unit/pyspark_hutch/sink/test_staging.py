@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
+from hutch.client.errors import BadAnswer, ClientError, Refused
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.errors import MessageTooLarge
-from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused
 from pyspark_hutch.sink import staging as staging_module
 from tests.fake_server import OK, Talk
 from tests.sink_rig import bodies_of

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
-from pyspark_hutch.shared.client.errors import Refused
+from hutch.client.errors import Refused
+from hutch.stream import messages as m
+from hutch.stream.codec import Decoded
+from hutch.stream.codes import ResponseCode
 from pyspark_hutch.sink.targets import Targets, prepare, routes
 from tests.fake_server import OK, Talk
 from tests.reading_rig import cluster_of

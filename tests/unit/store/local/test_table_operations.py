@@ -92,6 +92,14 @@ def test_conditions_see_what_is_on_its_way(rig: Opened) -> None:
     rig.close()
 
 
+def test_a_condition_that_fails_tells_the_length_of_the_table_s_keys(rig: Opened) -> None:
+    for table, key, length in (("t", b"k", 0), ("f", b"kk", 2)):
+        for change in (rig.store.update_table, rig.store.remove_keys):
+            error = rig.refused(KeyVersionMismatch, change, table, [TableEntry(key, b"", 5)])
+            assert (error.key, error.version, error.key_length) == (key, NOT_EXISTS, length)
+    rig.close()
+
+
 def test_a_removal_of_what_is_not_there_writes_nothing(rig: Opened) -> None:
     before = rig.do(rig.store.table_info, "t")[0].length
     rig.do(rig.store.remove_keys, "t", [TableEntry(b"k", b"", ANY_VERSION)])

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 @pytest.mark.parametrize(
-    ("name", "rows"), [("pravega.md", COMMANDS), ("pravega-early.md", EARLY_COMMANDS)]
+    ("name", "rows"), [("pravega-wire.md", COMMANDS), ("pravega-early.md", EARLY_COMMANDS)]
 )
 def test_a_page_is_up_to_date(name: str, rows: tuple[Command, ...]) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_fields_that_may_be_absent_stand_in_brackets() -> None:
 
 
 def test_old_tables_are_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
-    paths = tmp_path / "pravega.md", tmp_path / "pravega-early.md"
+    paths = tmp_path / "pravega-wire.md", tmp_path / "pravega-early.md"
     for path in paths:
         path.write_text(f"above\n{BEGIN}old{END}\nbelow\n")
 

@@ -11,14 +11,14 @@ from typing import Any
 import cramjam
 import pytest
 
-from gateway.log.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
 from gateway.log.records.decompressing import (
     CODECS,
     LARGE_BYTES,
     check_records,
     decompressed_apart,
 )
-from gateway.log.sub_batches import BadSubBatch, uncompressed
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.sub_batches import BadSubBatch, uncompressed
 from tests.chunks import COMPRESS
 from tests.waiting import HANG_S
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.log.chunk import OFFSETS_END
 from gateway.log.filters import FILTER_BYTES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import (
@@ -13,6 +12,7 @@ from gateway.log.records.writing import (
     RecordTooLarge,
     RecordWriter,
 )
+from hutch.formats.chunk import OFFSETS_END
 from store.errors import NoSuchSegment, SegmentFailed
 from tests.rings import no_rings
 from tests.unit.gateway.log.conftest import MakeRig

@@ -56,6 +56,7 @@ def test_every_example_works_as_it_stands(
         "list_connections": [],
         "list_group_consumers": [],
         **{name: [] for name in ("list_consumers", "list_publishers", "list_groups")},
+        **{name: [] for name in ("list_scopes", "list_scope_streams", "list_reader_groups")},
         "list_tracking": {"writers": {}, "offsets": {}},
     }
     arguments = shlex.split(line.partition(" < ")[0])

@@ -15,9 +15,9 @@ from gateway.management.http.routes import Endpoint
 from gateway.management.http.views import connections, streams
 from gateway.pending import Pending
 from gateway.stream.session.properties import ONE_BYTES_MAX
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.broker.access.access_rig import Client
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker

@@ -12,8 +12,8 @@ from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
 from gateway.management.requests.answering import answer
 from gateway.pending import Pending, start
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import LinkRig
 

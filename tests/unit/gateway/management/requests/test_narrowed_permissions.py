@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from gateway.broker.access.model import Permission, User
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import LinkRig
 

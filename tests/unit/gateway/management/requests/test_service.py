@@ -5,8 +5,8 @@ import os
 import pytest
 
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 ABOUT = (

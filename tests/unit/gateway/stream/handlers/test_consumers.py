@@ -2,10 +2,10 @@
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.offsets import (
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
+from hutch.stream.offsets import (
     FIRST,
     LAST,
     NEXT,

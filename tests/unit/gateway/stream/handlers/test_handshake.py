@@ -6,11 +6,11 @@ import time
 import pytest
 
 from gateway.network.addresses import source_of
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import CLIENT, COMMANDS, Command, State
-from gateway.stream.wire.errors import UnexpectedCommand, UnknownCommand
-from gateway.stream.wire.pipeline import PIPELINE
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import CLIENT, COMMANDS, Command, State
+from hutch.stream.errors import UnexpectedCommand, UnknownCommand
+from hutch.stream.pipeline import PIPELINE
 from tests.client import plain
 from tests.unit.gateway.stream.link_rig import PEER_PROPERTIES, Broker, LinkRig
 

@@ -7,9 +7,9 @@ import pytest
 
 from gateway.broker import holds
 from gateway.broker.access.model import Permission
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 OK = ResponseCode.OK

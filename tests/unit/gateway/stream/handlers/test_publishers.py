@@ -4,9 +4,9 @@ import pytest
 
 from gateway.broker.service import Resource
 from gateway.stream.refusals import Refusal
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
 from tests.unit.gateway.stream.link_rig import LinkRig
 
 OK = ResponseCode.OK

@@ -4,10 +4,10 @@ import pytest
 
 from gateway.broker.access.model import Permission
 from gateway.broker.service import Resource
-from gateway.log.chunk import HEADER_BYTES
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline_messages as p
-from gateway.stream.wire.codes import ResponseCode
+from hutch.formats.chunk import HEADER_BYTES
+from hutch.stream import messages as m
+from hutch.stream import pipeline_messages as p
+from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.log.log_rig import encode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 

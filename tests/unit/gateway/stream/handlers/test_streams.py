@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST, LAST, NEXT, OffsetSpec, OffsetType, at_offset
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, LAST, NEXT, OffsetSpec, OffsetType, at_offset
 from tests.chunks import SubBatch
 from tests.unit.gateway.stream.link_rig import LinkRig
 

@@ -10,11 +10,11 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.stream.link import RIGHTS
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import Permission
-from gateway.stream.wire.errors import MalformedFrame
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.commands import Permission
+from hutch.stream.errors import MalformedFrame
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.stream.link_rig import LinkRig
 
 OK = ResponseCode.OK

@@ -7,9 +7,9 @@ from gateway.stream.session.properties import (
     Properties,
     TooLarge,
 )
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST
 from tests.unit.gateway.stream.link_rig import Broker
 
 ENTRY = len("x") + 4

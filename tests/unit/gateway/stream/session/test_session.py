@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES, Session
-from gateway.stream.wire import messages as m
-from gateway.stream.wire import pipeline
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import (
+from hutch.stream import messages as m
+from hutch.stream import pipeline
+from hutch.stream.codec import Decoded
+from hutch.stream.commands import (
     BY_NAME,
     COMMANDS,
     ENDED,
@@ -16,7 +16,7 @@ from gateway.stream.wire.commands import (
     Sender,
     State,
 )
-from gateway.stream.wire.errors import UnexpectedCommand
+from hutch.stream.errors import UnexpectedCommand
 
 MIB = 1 << 20
 STATES = list(State)

@@ -1,0 +1,55 @@
+"""A client of the stream protocol: one thread, bounded waits, no event loop.
+
+    from hutch.client import FIRST, Client
+
+    with Client.connect("rabbitmq-stream://guest:guest@localhost:5552/%2f") as client:
+        client.create_stream("orders")
+        client.publish("orders", [b"one", b"two"])
+        orders = client.subscribe("orders", FIRST)
+        print(next(orders), next(orders))  # (0, b'one') (1, b'two')
+        client.store_offset("clerk", "orders", 1)
+        print(client.query_offset("clerk", "orders"))  # 1
+        client.delete_stream("orders")
+
+`Client` is for programs. Beneath it, `Connection` has each command with the ids that its user
+chooses, and `Channel` the frames of a socket, right or wrong ones. All errors are ClientErrors.
+
+It needs nothing but Python's own library: Spark's workers have the client, too, and little else.
+"""
+
+from hutch.client.client import Client
+from hutch.client.connection import Connection
+from hutch.client.errors import (
+    BadAnswer,
+    ClientError,
+    ClosedByServer,
+    ConnectionLost,
+    Refused,
+    ServerGone,
+    ServerSilent,
+)
+from hutch.client.login import Endpoint, Login
+from hutch.client.publisher import Publisher
+from hutch.client.subscription import Subscription
+from hutch.stream.offsets import FIRST, LAST, NEXT, at_offset, at_timestamp
+
+__all__ = [
+    "FIRST",
+    "LAST",
+    "NEXT",
+    "BadAnswer",
+    "Client",
+    "ClientError",
+    "ClosedByServer",
+    "Connection",
+    "ConnectionLost",
+    "Endpoint",
+    "Login",
+    "Publisher",
+    "Refused",
+    "ServerGone",
+    "ServerSilent",
+    "Subscription",
+    "at_offset",
+    "at_timestamp",
+]

@@ -1,1 +1,0 @@
-"""Links to what `gateway/log` shares."""

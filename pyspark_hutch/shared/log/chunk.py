@@ -1,1 +1,0 @@
-../../../gateway/log/chunk.py

@@ -1,1 +1,0 @@
-../../../gateway/log/sub_batches.py
