@@ -1,0 +1,1 @@
+"""The bridge: a process that carries messages between queues, topics, exchanges and streams."""
