@@ -225,13 +225,6 @@ EXPECTED: Final[tuple[Expected, ...]] = (
     ),
     Expected(script="fixed keys: a delta", label="delta", reason=ALL_TABLES),
     Expected(
-        script="fixed keys: a version of a missing key",
-        label="missing",
-        theirs="TableKeyBadVersion",
-        ours="TableKeyDoesNotExist",
-        reason=ALL_TABLES,
-    ),
-    Expected(
         script="fixed keys: keys, one at a time",
         label="page",
         reason="Pravega gives all keys at once, then refuses its own continuation",

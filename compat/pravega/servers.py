@@ -38,10 +38,11 @@ Address = tuple[str, int]
 
 
 class Served(NamedTuple):
-    """A running server: where its store listens, and its process."""
+    """A running server: where its store and its controller listen, and its process."""
 
     address: Address
     pid: int
+    controller: Address
 
 
 class NotReady(Exception):
@@ -57,7 +58,7 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
         heap: Java's option.
 
     Yields:
-        Where its segment store listens, and its process.
+        Where its segment store and its controller listen, and its process.
 
     Raises:
         Unavailable: Java or Maven is missing, or nothing could be downloaded.
@@ -78,7 +79,7 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
         return READY in said and creates(address)
 
     with running([*command, heap, *settings], folder / "pravega.log", is_ready) as pid:
-        yield Served(address, pid)
+        yield Served(address, pid, ("127.0.0.1", controller))
 
 
 @contextlib.contextmanager
@@ -90,19 +91,19 @@ def hutch(folder: Path, *, durability: str = "os") -> Iterator[Served]:
         durability: When it acknowledges.
 
     Yields:
-        Where it listens, and its process.
+        Where it listens, for both protocols, and its process.
 
     Raises:
         NotReady: It does not start.
     """
-    (port,) = free_ports(1)
+    port, controller = free_ports(2)
     command = [
         *(sys.executable, "-m", "gateway", "store", "serve"),
         *("--data", str(folder / "data"), "--durability", durability),
-        *("--host", "127.0.0.1", "--port", str(port)),
+        *("--host", "127.0.0.1", "--port", str(port), "--controller-port", str(controller)),
     ]
     with running(command, folder / "hutch.log", lambda said: b"hutch ready" in said) as pid:
-        yield Served(("127.0.0.1", port), pid)
+        yield Served(("127.0.0.1", port), pid, ("127.0.0.1", controller))
 
 
 @contextlib.contextmanager

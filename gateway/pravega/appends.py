@@ -52,6 +52,7 @@ class Appends:
         self._ports = ports
         self._under_way = UnderWay(desk.host.under_way)
         self._boundaries = desk.host.boundaries
+        self._traffic = desk.host.traffic
         self._block: Buffer | None = None
         self._block_writer = b""
         self._blocks = 0
@@ -129,7 +130,7 @@ class Appends:
             raise WireError("AppendBlockEnd is cut short")
         set_up = self._set_up_of(writer_id)
         if self._block is None and count > 0:
-            self._gather(set_up, view[first:tail], number, request_id)
+            self._gather(set_up, view[first:tail], count, number, request_id)
             return
         if self._block is not None and writer_id != self._block_writer:
             raise WireError("a block and its End are of two writers")
@@ -143,7 +144,7 @@ class Appends:
             self._refuse(set_up, request_id, str(error))
             raise
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self._gather(set_up, data, number, request_id)
+        self._gather(set_up, data, count, number, request_id)
 
     def _take_conditional(self, code: int, payload: memoryview) -> None:
         message = decode(code, payload, Sender.CLIENT)
@@ -160,7 +161,7 @@ class Appends:
         self._issue_gathered(set_up)
         number, expected = message.event_number, message.expected_offset
         self._check(set_up, number)
-        self._issue(set_up, data, number, message.request_id, 1, expected)
+        self._issue(set_up, data, number, message.request_id, 1, 1, expected)
 
     def no_block(self, other: str) -> None:
         """Raise WireError if a block waits for its End."""
@@ -179,7 +180,9 @@ class Appends:
         if number < max(set_up.last_number, 0):
             raise WireError(f"event number {number} is below {set_up.last_number}")
 
-    def _gather(self, set_up: SetUp, data: Buffer, number: int, request_id: int) -> None:
+    def _gather(
+        self, set_up: SetUp, data: Buffer, events: int, number: int, request_id: int
+    ) -> None:
         """Put an append behind those of the writer that came with it."""
         size = len(data)  # type: ignore[arg-type]  # bytes, or a view of bytes
         if set_up.is_broken:
@@ -192,7 +195,7 @@ class Appends:
             raise WireError(text)
         if number == set_up.last_number:  # sent again: acknowledged, and not written
             if not set_up.count:
-                self._issue(set_up, b"", number, request_id, 1)
+                self._issue(set_up, b"", number, request_id, 1, 0)
             else:
                 set_up.count += 1
             return
@@ -203,6 +206,7 @@ class Appends:
         set_up.pieces.append(data)
         set_up.size += size
         set_up.count += 1
+        set_up.events += events
         set_up.number = number
         set_up.request_id = request_id
 
@@ -212,9 +216,10 @@ class Appends:
         if not count:
             return
         pieces, set_up.pieces = set_up.pieces, []
-        set_up.count = set_up.size = 0
+        events = set_up.events
+        set_up.count = set_up.size = set_up.events = 0
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self._issue(set_up, data, set_up.number, set_up.request_id, count)
+        self._issue(set_up, data, set_up.number, set_up.request_id, count, events)
 
     def _issue(
         self,
@@ -223,9 +228,20 @@ class Appends:
         number: int,
         request_id: int,
         count: int,
+        events: int,
         expected_length: int | None = None,
     ) -> None:
-        """Append; answer when the store does."""
+        """Append; answer when the store does.
+
+        Args:
+            set_up: The writer.
+            data: What to store.
+            number: The last event's number.
+            request_id: Of the last append.
+            count: Appends of the client that it is made of.
+            events: Events in it, as the client tells.
+            expected_length: Length that the segment must have; None: any.
+        """
         size = len(data)  # type: ignore[arg-type]  # bytes, or a view of bytes
 
         def done(outcome: Appended | StoreError) -> None:
@@ -239,6 +255,8 @@ class Appends:
             previous, set_up.acknowledged = set_up.acknowledged, number
             length = outcome.position + outcome.size
             self._boundaries.note(set_up.segment, set_up.created_at, outcome.position)
+            if size:
+                self._traffic.note(set_up.segment, size, events)
             self._desk.reply(m.DataAppended(set_up.writer_id, number, previous, request_id, length))
 
         self._under_way.begin(size)

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import Right
-from gateway.pravega.tokens import Claims, Path, TokenExpired, TokenRefused, Tokens
+from gateway.pravega.controller.names import GROUP, marked
+from gateway.pravega.tokens import TABLE_SUFFIX, Claims, Path, TokenExpired, TokenRefused, Tokens
 from store.api import PART_MARKS
 from store.wire import messages as m
 from store.wire import table_messages as t
@@ -22,10 +23,6 @@ REFUSED: Final = 0
 EXPIRED: Final = 1
 OWNED: Final = -1
 """Codes of an AuthTokenCheckFailed; the last one is for what no token allows."""
-
-_GROUP: Final = "_RG"
-_TABLE: Final = "_kvtable"
-"""Clients' own states are streams that begin with the one, and tables, which end with the other."""
 
 
 class Act(enum.Enum):
@@ -216,6 +213,10 @@ class Guard:
     def _is_free(self, segment: str, act: Act) -> bool:
         """Return whether the server's ownership lets clients do something to a segment."""
         scope, stream = _resolved(segment)
+        if (of := marked(stream)) is not None:
+            if act is Act.MAKE and self.is_open:  # clients without a controller make theirs
+                return not self._ownership.owns(scope, of)
+            return act.only_reads and not self._ownership.hides(scope, of)
         if act.only_reads:
             return not self._ownership.hides(scope, stream)
         return not self._ownership.owns(scope, stream)
@@ -232,7 +233,7 @@ def _check_right(claims: Claims, segment: str, act: Act) -> None:
 
 def is_state(path: Path) -> bool:
     """Return whether clients keep a state of their own in a stream, or in a table."""
-    return len(path) > 1 and (path[1].startswith(_GROUP) or path[1].endswith(_TABLE))
+    return len(path) > 1 and (path[1].startswith(GROUP) or path[1].endswith(TABLE_SUFFIX))
 
 
 def _is_part(source: str, target: str) -> bool:

@@ -9,6 +9,7 @@ from gateway.broker.locks import Locks
 from gateway.pravega.boundaries import Boundaries
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.guard import Guard
+from gateway.pravega.traffic import Traffic
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
 from gateway.server.front import Limits
@@ -36,6 +37,7 @@ class Host:
         boundaries: Where events begin in what they wrote.
         table_merges: The lock under '' of the merges of tables, which are done one by one.
         transients: The segments that go with their connections.
+        traffic: Counts what clients write, for the controller.
     """
 
     store: Operations
@@ -47,6 +49,7 @@ class Host:
     under_way: UnderWay = field(default_factory=UnderWay)
     entered: Entered = unnoted
     boundaries: Boundaries = field(default_factory=Boundaries)
+    traffic: Traffic = field(default_factory=Traffic)
     table_merges: Locks = field(default_factory=Locks)
     transients: Transients = field(init=False)
 

@@ -1,6 +1,6 @@
 """Replies that refuse a request, by the error of the store.
 
-Source: Pravega's wire protocol, codes 50 … 61 and 80 … 82; `docs/pravega.md`.
+Source: Pravega's wire protocol, codes 50 … 61 and 80 … 82; `docs/pravega-wire.md`.
 """
 
 from store import errors as s
@@ -52,5 +52,6 @@ def refusal(request_id: int, segment: str, error: StoreError, *, offset: int = U
 def _of_a_table(error: s.TableNotEmpty | s.KeyVersionMismatch) -> type[e.TableError]:
     if isinstance(error, s.TableNotEmpty):
         return e.TableSegmentNotEmpty
-    exists = error.version != NOT_EXISTS
+    # Of keys with a fixed length Pravega does not tell which are missing.
+    exists = error.version != NOT_EXISTS or error.key_length
     return e.TableKeyBadVersion if exists else e.TableKeyDoesNotExist

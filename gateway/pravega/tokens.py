@@ -38,7 +38,8 @@ _SEAL_BYTES: Final = 16
 _OWN: Final = {right.value: frozenset((right,)) for right in Right}
 _PREFIX: Final = "prn::/"
 _ALL: Final = frozenset((EVERYTHING, "prn::", "prn::*"))
-_TABLE_SUFFIX: Final = "_kvtable"
+TABLE_SUFFIX: Final = "_kvtable"
+"""Stands behind the name of a table where streams stand."""
 _HEADER: Final = {"alg": "HS512"}
 _NONE: Final = frozenset[Right]()
 _MS: Final = 1_000
@@ -226,7 +227,7 @@ def path_of_resource(resource: str) -> Path | None:
     kind, _, name = rest.partition(":")
     if not name or "/" in name or kind not in {"stream", "key-value-table"}:
         return None
-    return scope, name if kind == "stream" else name + _TABLE_SUFFIX
+    return scope, name if kind == "stream" else name + TABLE_SUFFIX
 
 
 def _time_ms(seconds: object) -> int:

@@ -22,6 +22,7 @@ class SetUp:
         pieces: Data of the appends that are gathered.
         size: Bytes of them.
         count: How many they are.
+        events: Events in them, as the client tells.
         number: The last one's number.
         request_id: The last one's; before the first, that of the set-up.
     """
@@ -30,6 +31,7 @@ class SetUp:
         "acknowledged",
         "count",
         "created_at",
+        "events",
         "expires_ms",
         "is_broken",
         "number",
@@ -52,6 +54,7 @@ class SetUp:
         self.pieces: list[Buffer] = []
         self.size = 0
         self.count = 0
+        self.events = 0
         self.number = 0
         self.request_id = 0
 

@@ -13,6 +13,9 @@ from compat import pravega
 from compat.broker.ways import REQUIRE_VARIABLE
 from compat.clients.programs import Program, Unavailable
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from hutch.stream import messages as m
+from tests.client import Client
+from tests.compat.pages import ROOT
 from tests.integration.administrator import ctl
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.pravega.users import BESIDE, PASSWORD, config, controller, users_of_streams
@@ -26,6 +29,9 @@ CLIENT = Program(
     ("java", "javac", "mvn"),
     parent=Path(pravega.__file__).parent,
 )
+OF_PAGE = ("^mine/_RG", "^mine/_RG", "^mine/")
+"""The permissions that the page gives to a user that reads a scope by groups of any name."""
+PAGE = ROOT / "docs" / "pravega.md"
 RUN_S = 120.0
 BYTES, STATE, GROUP = "^mine/bytes$", "^mine/state$", "^mine/_RGgroup$"
 REFUSED = "AUTH_TOKEN_CHECK_FAILED"
@@ -57,6 +63,10 @@ def server(tmp_path: Path) -> Iterator[HutchServer]:
         owner=(STATE, STATE, STATE),
         uncompacting=("", STATE, STATE),
         member=("", GROUP, ""),
+        **{"page-reader": OF_PAGE, "page-writer": ("", "^mine/bytes$", "")},
+        groupless=("", OF_PAGE[1], OF_PAGE[2]),
+        blind=(OF_PAGE[0], OF_PAGE[1], "^other/"),
+        chunks=("^mine/_RG", "^mine/_RG", "^orders$"),
     )
     with HutchServer(tmp_path / "data", *BESIDE, "--users", str(file)) as server:
         with controller(server, "all") as client:
@@ -71,10 +81,13 @@ def server(tmp_path: Path) -> Iterator[HutchServer]:
 def run(server: HutchServer, client: list[str]) -> Run:
     """Return what runs the client as a user, and gives the lines that it prints."""
 
-    def run(user: str, action: str, stream: str, *arguments: str) -> list[str]:
+    def run(
+        user: str, action: str, stream: str, *arguments: str, scope: str = "mine", given: str = ""
+    ) -> list[str]:
         uri = f"tcp://127.0.0.1:{controller_port(server)}"
         done = subprocess.run(
-            [*client, uri, user, PASSWORD, action, "mine", stream, *arguments],
+            [*client, uri, user, PASSWORD, action, scope, stream, *arguments],
+            input=given,
             capture_output=True,
             text=True,
             timeout=RUN_S,
@@ -85,9 +98,9 @@ def run(server: HutchServer, client: list[str]) -> Run:
     return run
 
 
-def fault_of(run: Run, *arguments: str) -> str:
+def fault_of(run: Run, *arguments: str, **named: str) -> str:
     with pytest.raises(subprocess.CalledProcessError) as raised:
-        run(*arguments)
+        run(*arguments, **named)
     return str(raised.value.stderr)
 
 
@@ -144,3 +157,31 @@ def test_a_writer_goes_on_with_another_token_while_its_user_may(
         program.stdin.flush()
         assert program.stdout.readline() == ""
         assert "Exception" in program.stderr.read()
+
+
+def test_a_reader_and_a_writer_need_no_more_than_the_page_says(run: Run) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"`{each.replace('mine', 'sales')}`" in page for each in OF_PAGE)
+    assert run("page-writer", "write", "bytes", given="one\ntwo\n") == ["one", "two"]
+    assert run("page-reader", "read", "bytes", "any", "2") == ["reads", "3", "3"]
+
+    assert "PERMISSION_DENIED" in fault_of(run, "page-writer", "read", "bytes", "other", "1")
+    assert "PERMISSION_DENIED" in fault_of(run, "groupless", "read", "bytes", "other", "1")
+    assert "PERMISSION_DENIED" in fault_of(run, "blind", "read", "bytes", "other", "1")
+    assert REFUSED in fault_of(run, "page-reader", "write", "bytes", given="three\n")
+
+
+def test_a_group_of_the_default_configuration_reads_the_chunks_of_a_stream_made_again(
+    server: HutchServer, run: Run
+) -> None:
+    for number in (1, 2):
+        with Client.opened(*server.endpoint, user="all", password=PASSWORD) as broker:
+            broker.create("orders")
+            name = ctl(server, "stream_status", "orders")[0]["pravega_name"]
+            scope, _, stream = name.partition("/")
+            broker.must("declare_publisher", m.DeclarePublisher(1, "", "orders"))
+            broker.publish(1, [(1, b"x" * 100 * number)])
+            broker.confirmed()
+            found = run("chunks", "read", stream, f"group{number}", "1", scope=scope)
+            assert int(found[1]) > 100 * number
+            broker.code_of("delete_stream", m.DeleteStream("orders"))

@@ -337,6 +337,11 @@ FIXED_KEYS: Final = (
         ask(keys_of(first=b"zz"), gives=t.TableKeysRead),
     ),
     fixed(
+        "keys of a range the wrong way",
+        having(b"aa", b"bb"),
+        ask(keys_of(first=b"bb", last=b"aa"), gives=e.ErrorMessage),
+    ),
+    fixed(
         "keys are bytes without a sign",
         having(b"\xff\xff", b"\0\0", b"\x7f\0"),
         ask(keys_of(), gives=t.TableKeysRead),

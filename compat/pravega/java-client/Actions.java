@@ -10,9 +10,14 @@ import io.pravega.client.state.Revisioned;
 import io.pravega.client.state.StateSynchronizer;
 import io.pravega.client.state.SynchronizerConfig;
 import io.pravega.client.state.Update;
+import io.pravega.client.admin.ReaderGroupManager;
+import io.pravega.client.stream.EventStreamReader;
 import io.pravega.client.stream.EventStreamWriter;
 import io.pravega.client.stream.EventWriterConfig;
+import io.pravega.client.stream.ReaderConfig;
+import io.pravega.client.stream.ReaderGroupConfig;
 import io.pravega.client.stream.Serializer;
+import io.pravega.client.stream.impl.ByteBufferSerializer;
 import io.pravega.client.stream.impl.UTF8StringSerializer;
 import io.pravega.shared.security.auth.DefaultCredentials;
 import java.io.ByteArrayInputStream;
@@ -34,6 +39,8 @@ import java.util.Scanner;
  * write                    writes each line of the input as an event, and prints it when it is stored
  * bytes write:TEXT | truncate:OFFSET | seal | read:COUNT …
  *                          does so to a stream of bytes, and prints what it reads
+ * read GROUP COUNT         makes a group of readers of the default configuration in the scope `mine`,
+ *                          and prints the size of each event that it reads, COUNT of them
  * synchronize ITEM …       adds items to a list in a StateSynchronizer, compacts it, and prints it
  * </pre>
  */
@@ -48,6 +55,7 @@ public final class Actions {
         List<String> rest = List.of(given).subList(6, given.length);
         switch (given[3]) {
             case "write" -> write(config, scope, stream);
+            case "read" -> read(config, scope, stream, rest.get(0), Integer.parseInt(rest.get(1)));
             case "bytes" -> handleBytes(config, scope, stream, rest);
             case "synchronize" -> synchronize(config, scope, stream, rest);
             default -> throw new IllegalArgumentException(given[3]);
@@ -65,6 +73,26 @@ public final class Actions {
                 String event = input.nextLine();
                 writer.writeEvent(event).get();
                 System.out.println(event);
+            }
+        }
+    }
+
+    private static void read(
+            ClientConfig config, String scope, String stream, String group, int count) {
+        ReaderGroupConfig of = ReaderGroupConfig.builder().stream(scope + "/" + stream).build();
+        try (ReaderGroupManager groups = ReaderGroupManager.withScope("mine", config);
+             EventStreamClientFactory clients = EventStreamClientFactory.withScope("mine", config)) {
+            groups.createReaderGroup(group, of);
+            try (EventStreamReader<ByteBuffer> reader = clients.createReader(
+                     "reader", group, new ByteBufferSerializer(), ReaderConfig.builder().build())) {
+                System.out.println("reads");
+                for (int found = 0; found < count;) {
+                    ByteBuffer event = reader.readNextEvent(1_000).getEvent();
+                    if (event != null) {
+                        System.out.println(event.remaining());
+                        found++;
+                    }
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-"""Pravega's controller: scopes, streams and transactions, for clients that call it by gRPC.
+"""Pravega's controller: scopes, streams, tables and transactions, for clients that call it by gRPC.
 
 Everything but `server` and `rpc` does without gRPC. Nothing here is imported while its port is off.
 """

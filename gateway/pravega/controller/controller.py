@@ -12,12 +12,20 @@ from gateway.pravega.controller.epochs import History
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream, Refused
 from gateway.pravega.controller.history import evenly
 from gateway.pravega.controller.model import Policy, State, Stream
-from gateway.pravega.controller.names import is_name, is_scope_name, segment_name
+from gateway.pravega.controller.names import is_name, is_scope_name, marked, segment_name
+from gateway.pravega.controller.policies.retention import Retention
+from gateway.pravega.controller.policies.scaling import MINUTE_MS, Scaling
+from gateway.pravega.controller.readers.behind import Behind
+from gateway.pravega.controller.readers.groups import Groups
+from gateway.pravega.controller.readers.marks import marks_of
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.pravega.controller.streams import Streams
 from gateway.pravega.controller.table import Table
+from gateway.pravega.controller.tables.changes import Tables
+from gateway.pravega.controller.times.times import StreamTimes
 from gateway.pravega.controller.transactions import Transactions
+from gateway.pravega.traffic import Traffic
 from store.api import SegmentStore
 from store.errors import StoreError
 
@@ -25,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Scopes, streams and transactions on a store. `open` comes before all else.
+    """Scopes, streams, tables, transactions and groups of readers on a store. `open` comes first.
 
     Its methods are coroutines on `gateway.pending`.
 
@@ -33,6 +41,10 @@ class Controller:
         registry: What there is.
         streams: Changes of scopes and streams; `hold` their scope.
         transactions: Changes of transactions; `hold` their scope.
+        groups: Changes of groups of readers; `hold` their scope.
+        times: What writers tell of their time; `hold` their scope.
+        tables: Changes of tables of keys and values; `hold` their scope.
+        behind: How far groups of readers are from the ends of their streams.
     """
 
     def __init__(
@@ -40,6 +52,8 @@ class Controller:
         store: SegmentStore,
         clock_ms: Callable[[], int],
         hides: Callable[[str, str], bool] = lambda scope, _stream: not is_scope_name(scope),
+        traffic: Traffic | None = None,
+        scaling_minute_ms: int = MINUTE_MS,
     ) -> None:
         """Begin with nothing known.
 
@@ -47,13 +61,22 @@ class Controller:
             store: The open store.
             clock_ms: Milliseconds since the epoch.
             hides: Tells of a scope and a stream whether clients hear nothing of it.
+            traffic: What clients write.
+            scaling_minute_ms: How long a minute of the policies of scaling takes.
         """
+        traffic = traffic or Traffic()
         self._hides = hides
-        self._segments = Segments(store, store.for_removal)
+        self._segments = Segments(store, store.for_removal, traffic)
         self._locks = Locks()
         self.registry = Registry(Table(store, store.for_removal))
         self.streams = Streams(self.registry, self._segments, clock_ms)
         self.transactions = Transactions(self.registry, self.streams, self._segments, clock_ms)
+        self.groups = Groups(self.registry, self.streams)
+        self.times = StreamTimes(self.registry, self._segments, clock_ms)
+        self._retention = Retention(self.registry, self.streams, self._segments, clock_ms)
+        self._scaling = Scaling(self.registry, self.streams, traffic, clock_ms, scaling_minute_ms)
+        self.tables = Tables(self.registry, self._segments)
+        self.behind = Behind(self.registry, self._segments)
 
     async def open(self) -> None:
         """Read the table; finish what the last process began and did not finish."""
@@ -62,6 +85,10 @@ class Controller:
             for stream in list(streams.values()):
                 if not stream.state.is_settled:
                     await _tried(self.streams.finish(stream), f"{stream.scope}/{stream.name}")
+        for group in [each for each in self.registry.groups.values() if each.is_ending]:
+            await _tried(self.groups.finish(group), f"{group.scope}/{group.name}")
+        for table in self.registry.tables.all():
+            await _tried(self.tables.finish(table), f"{table.scope}/{table.name}")
         for each in self.transactions.all_began():
             await _tried(self.transactions.finish(each), f"{each.scope}/{each.stream}")
 
@@ -76,6 +103,10 @@ class Controller:
 
         Raises NoSuchScope, NoSuchStream.
         """
+        if (of := marked(name)) is not None:
+            if marked(of) is not None:  # marks have no marks
+                raise NoSuchStream(f"no such stream: {scope}/{name[:100]}")
+            return await self._marks(scope, of)
         try:
             async with self.hold(scope):
                 return await self.streams.settled(scope, name)
@@ -84,6 +115,18 @@ class Controller:
             if found is None:
                 raise
             return found
+
+    async def _marks(self, scope: str, name: str) -> Stream:
+        """Return the stream of a stream's marks; make its segment if it is not there yet."""
+        marks = marks_of(await self.stream(scope, name))
+        async with self.hold(scope):  # so that it is not made beside the stream's deletion
+            first = marks.history.open[0]
+            segment = marks.segment_name(first.identity)
+            if name in self.registry.scopes.get(scope, ()) or await self._found(scope, name):
+                await self._segments.create(
+                    {segment: first.epoch}, marks.policy, marks.history.last.at_ms
+                )
+        return marks
 
     async def _found(self, scope: str, name: str) -> Stream | None:
         bounds = None
@@ -107,12 +150,35 @@ class Controller:
         await self.streams.seal(scope, name)
 
     async def delete_all(self, scope: str) -> None:
-        """Delete a scope with all its streams. Raises NoSuchScope."""
+        """Delete a scope with all its streams and tables. Raises NoSuchScope."""
+        for group in self.registry.groups_of(scope):
+            await self.groups.end(group)
         for name in list(self.registry.streams(scope)):
             await self.seal(scope, name)
             await self.streams.delete(scope, name)
+        for name in list(self.registry.tables.of(scope)):
+            await self.tables.delete(scope, name)
         await self._segments.delete(await self._segments.beneath(scope))
         await self.streams.delete_scope(scope)
+
+    async def retain(self) -> None:
+        """Do a round of retention: truncate each stream as its policy says."""
+        for scope, name in self._retention.concerned():
+            async with self.hold(scope):
+                await _tried(self._retention.look(scope, name), f"{scope}/{name}")
+
+    async def rescale(self) -> None:
+        """Count what was written; change the streams whose policies ask for it."""
+        await self._scaling.count()
+        for scope, name in await self._scaling.due():
+            async with self.hold(scope):
+                await _tried(self._scaling.look(scope, name), f"{scope}/{name}")
+
+    async def mark(self) -> None:
+        """Mark in each stream how far its writers are."""
+        for scope, name in list(self.registry.times):
+            async with self.hold(scope):
+                await _tried(self.times.look(scope, name), f"{scope}/{name}")
 
     async def abort_expired(self) -> None:
         """Abort the transactions whose leases have run out."""

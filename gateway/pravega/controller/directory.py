@@ -1,10 +1,15 @@
 """Things by their names, which are listed in order, some at a time."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, MutableMapping
-from typing import TypeVar
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Final, Protocol, TypeVar
+
+from gateway.awaiting import next_turn
 
 T = TypeVar("T")
+
+LOOKS_A_TURN: Final = 500
+"""Names that are looked at before others have their turn."""
 
 
 class Directory(MutableMapping[str, T]):
@@ -39,3 +44,31 @@ class Directory(MutableMapping[str, T]):
         """Return the name that follows another, which need not be there; None at the end."""
         place = bisect_right(self._names, name)
         return self._names[place] if place < len(self._names) else None
+
+
+class Names(Protocol):
+    """Names in order."""
+
+    def after(self, name: str) -> str | None:
+        """Return the name that follows another, which need not be there; None at the end."""
+        ...
+
+
+async def wanted(
+    names: Names, is_wanted: Callable[[str], bool], *, behind: str = "", most: int | None = None
+) -> list[str]:
+    """Return the wanted names behind another, in order, and no more than so many.
+
+    Others have their turn meanwhile: what is made or goes then may be among them or not.
+    """
+    found: list[str] = []
+    looks = 0
+    name = names.after(behind)
+    while name is not None and (most is None or len(found) < most):
+        if is_wanted(name):
+            found.append(name)
+        looks += 1
+        if looks % LOOKS_A_TURN == 0:
+            await next_turn()
+        name = names.after(name)
+    return found

@@ -96,6 +96,11 @@ class History:
         """The epoch of now."""
         return self.epochs[-1]
 
+    def began_ms(self, number: int) -> int:
+        """Return when an epoch began; of one that is forgotten, when the first one began."""
+        place = max(number - self.epochs[0].number, 0)
+        return self.epochs[min(place, len(self.epochs) - 1)].at_ms
+
     @cached_property
     def next_number(self) -> int:
         """The number behind those of all its segments."""

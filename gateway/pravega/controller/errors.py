@@ -6,7 +6,7 @@ class Refused(Exception):
 
 
 class BadName(Refused):
-    """No scope or stream may have this name."""
+    """No scope, stream or table may have this name."""
 
 
 class NoSuchScope(Refused):
@@ -18,7 +18,7 @@ class ScopeExists(Refused):
 
 
 class ScopeNotEmpty(Refused):
-    """The scope has streams."""
+    """The scope has streams or tables."""
 
 
 class NoSuchStream(Refused):
@@ -37,8 +37,36 @@ class StreamNotSealed(Refused):
     """The stream has to be sealed first."""
 
 
+class TooFewSegments(Refused):
+    """The stream would have fewer segments than its policy says."""
+
+
+class NoSuchTable(Refused):
+    """The scope has no table of this name."""
+
+
+class TableExists(Refused):
+    """The scope has a table of this name already."""
+
+
 class NoSuchTransaction(Refused):
     """The stream has no such transaction, or had it too long ago."""
+
+
+class NoSuchGroup(Refused):
+    """The scope has no group of readers of this name, or the stream does not wait for it."""
+
+
+class OtherGroup(Refused):
+    """The group of readers has another identity: it was deleted and made anew."""
+
+
+class OldGeneration(Refused):
+    """The group of readers has been configured anew meanwhile."""
+
+
+class NoSuchWriter(Refused):
+    """The stream has no times of this writer."""
 
 
 class InvalidRequest(Refused):

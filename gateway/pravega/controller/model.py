@@ -62,6 +62,11 @@ class Policy:
     aggregation_ms: int = 0
     rollover_bytes: int = 0
 
+    @property
+    def is_state(self) -> bool:
+        """True if a stream may hold a state of clients: it is one segment, and keeps everything."""
+        return self.scale_type == 0 and self.segments == 1 and self.retention_type == 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
@@ -71,6 +76,7 @@ class Stream:
         history: Its segments.
         coming: The epoch that a scaling makes.
         cut: Where the stream begins: offsets by segments. Empty: at its first segments' starts.
+        first_number: The number of its first segment.
     """
 
     scope: str
@@ -80,6 +86,7 @@ class Stream:
     history: History
     coming: Epoch | None = None
     cut: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    first_number: int = 0
 
     @cached_property
     def given_up(self) -> set[int]:
@@ -168,6 +175,7 @@ class Transaction:
             segments that have been scaled away opens such segments for its time.
         user: The user that began it; '' where there are none.
         shape: The segments of its epoch, until it is over, so that the stream may forget them.
+        ended_ms: When it was over.
     """
 
     scope: str
@@ -179,6 +187,7 @@ class Transaction:
     back_to: int | None = None
     user: str = ""
     shape: tuple[Segment, ...] = ()
+    ended_ms: int = 0
 
     @property
     def epoch(self) -> int:

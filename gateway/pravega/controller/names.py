@@ -2,6 +2,8 @@
 
     scope/stream/<number>.#epoch.<epoch>                              a segment
     scope/stream/<number>.#epoch.<epoch>#transaction.<32 hex>         a transaction's part of it
+    scope/_RG<group>/<number>.#epoch.0                                what a group of readers agreed
+    scope/_MARK<stream>/<number>.#epoch.0                             marks of a stream's times
 
 Source: Pravega's rules for names (`_?[A-Za-z0-9.-]+`, at most 255 characters). `.` and `..` are no
 names here: the path of a token cannot have them.
@@ -15,13 +17,31 @@ from store.api import TRANSACTION_MARK
 TABLE: Final = "hutch/_controller_kvtable/0.#epoch.0"
 """The table of everything that the controller knows."""
 
-_NAME: Final = re.compile(r"(?!\.{1,2}\Z)_?[A-Za-z0-9.-]{1,254}")
+MARK: Final = "_MARK"
+"""Begins the name of the stream in which the server marks the times of another one."""
+GROUP: Final = "_RG"
+"""Begins the name of the stream in which a group of readers agrees."""
+GROUP_LETTERS_MAX: Final = 251
+
+_NAME: Final = re.compile(r"(?!\.{1,2}\Z)_?[A-Za-z0-9.-]{1,255}")
+_SEGMENT: Final = re.compile(r"([^/]+)/([^/]+)/([0-9]{1,10})\.#epoch\.([0-9]{1,10})")
+_LETTERS_MAX: Final = 255
 _OWN_SCOPE: Final = "hutch"
 
 
 def is_name(name: str) -> bool:
     """Tell whether a stream may have a name."""
-    return _NAME.fullmatch(name) is not None
+    return len(name) <= _LETTERS_MAX and _NAME.fullmatch(name) is not None
+
+
+def is_group_name(name: str) -> bool:
+    """Return whether a group of readers may have a name: it begins with no `_`."""
+    return is_name(name) and name[0] != "_" and len(name) <= GROUP_LETTERS_MAX
+
+
+def marked(name: str) -> str | None:
+    """Return the stream whose marks a stream of this name holds; None if it holds none."""
+    return name.removeprefix(MARK) if name.startswith(MARK) else None
 
 
 def is_scope_name(name: str) -> bool:
@@ -37,6 +57,14 @@ def segment_id(number: int, epoch: int) -> int:
 def segment_name(scope: str, stream: str, identity: int) -> str:
     """Return a segment's name in the store."""
     return f"{scope}/{stream}/{identity & 0xFFFFFFFF}.#epoch.{identity >> 32}"
+
+
+def place_of(segment: str) -> tuple[str, str, int] | None:
+    """Return scope, stream and identity of a segment; None if the name is none of a stream's."""
+    found = _SEGMENT.fullmatch(segment)
+    if found is None:
+        return None
+    return found[1], found[2], segment_id(int(found[3]), int(found[4]))
 
 
 def transaction_segment_name(scope: str, stream: str, identity: int, transaction: int) -> str:

@@ -1,17 +1,38 @@
 """Everything that the controller knows, in memory and in its table."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.ended import EndedStreams
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import next_number
 from gateway.pravega.controller.model import Ended, Stream, Transaction
-from gateway.pravega.controller.table import ENDED, SCOPE, STREAM, TRANSACTION, Table
+from gateway.pravega.controller.policies.places import Place
+from gateway.pravega.controller.readers.group import ReaderGroup
+from gateway.pravega.controller.table import (
+    ENDED,
+    GROUP,
+    KEY_VALUE_TABLE,
+    PLACE,
+    SCOPE,
+    STREAM,
+    TIMES,
+    TRANSACTION,
+    UNREADABLE,
+    Table,
+)
+from gateway.pravega.controller.tables.known import KnownTables
+from gateway.pravega.controller.tables.model import KeyValueTable
+from gateway.pravega.controller.tables.names import stream_of
+from gateway.pravega.controller.times.writers import Times
+from store.errors import CorruptSegment
+
+GroupName = tuple[str, str]
+"""Scope and name of a group of readers."""
 
 
 class Registry:
-    """Scopes, their streams, and the transactions of those.
+    """Scopes, their streams and groups of readers, and the transactions of streams.
 
     Memory holds what the table holds: it is changed when the store has answered. Its methods are
     coroutines on `gateway.pending`; each is one update of the table, and raises StoreError.
@@ -20,6 +41,10 @@ class Registry:
         scopes: The streams of each scope, by name.
         transactions: Those of each stream, by identity, oldest first.
         ended: What is known of deleted streams.
+        groups: Groups of readers.
+        times: Times that writers of streams have told, by scope and stream.
+        places: Places that the retention of streams has noted, oldest first, by scope and stream.
+        tables: Tables of keys and values.
     """
 
     def __init__(self, table: Table) -> None:
@@ -27,21 +52,34 @@ class Registry:
         self.scopes: Directory[Directory[Stream]] = Directory()
         self.transactions: dict[tuple[str, str], dict[int, Transaction]] = {}
         self.ended = EndedStreams()
+        self.groups: dict[GroupName, ReaderGroup] = {}
+        self.times: dict[tuple[str, str], Times] = {}
+        self.places: dict[tuple[str, str], list[Place]] = {}
+        self._subscribed: dict[str, set[GroupName]] = {}
+        """Groups by the streams that wait for them, which are `scope/stream`."""
+        self.tables = KnownTables(table)
 
     async def load(self) -> None:
-        """Read the table."""
+        """Read the table. Raises CorruptSegment: an entry cannot be read."""
         rows = await self._table.load()
         ended: list[Ended] = []
+        take: dict[bytes, Callable[[str, bytes], object]] = {
+            SCOPE: lambda name, _: self.scopes.setdefault(name, Directory()),
+            STREAM: lambda _, row: self._keep(Stream.from_bytes(row)),
+            ENDED: lambda _, row: ended.append(Ended.from_bytes(row)),
+            GROUP: lambda _, row: self._keep_group(ReaderGroup.from_bytes(row)),
+            TIMES: lambda _, row: self._keep_times(Times.from_bytes(row)),
+            PLACE: self._keep_place,
+            KEY_VALUE_TABLE: lambda _, row: self.tables.load(row),
+            TRANSACTION: lambda _, row: self._keep_transaction(Transaction.from_bytes(row)),
+        }
         for key in sorted(rows):
-            kind, _, name = key.partition(b"\0")
-            if kind + b"\0" == SCOPE:
-                self.scopes[name.decode()] = Directory()
-            elif kind + b"\0" == STREAM:
-                self._keep(Stream.from_bytes(rows[key]))
-            elif kind + b"\0" == ENDED:
-                ended.append(Ended.from_bytes(rows[key]))
-            else:
-                self._keep_transaction(Transaction.from_bytes(rows[key]))
+            kind, mark, name = key.partition(b"\0")
+            try:
+                take[kind + mark](name.decode(), rows[key])
+            except UNREADABLE as error:
+                text = f"the controller's entry {key!r} cannot be read ({error!r})"
+                raise CorruptSegment(f"{text}: hutch store check --repair") from None
         self.ended.load(ended)
         for stream, some in self.transactions.items():
             ordered = sorted(some.values(), key=lambda each: each.began_ms)
@@ -72,6 +110,19 @@ class Registry:
             if each.back_to is not None and not each.state.is_over:
                 yield each.back_to
 
+    def places_of(self, stream: Stream) -> list[Place]:
+        """Return the places that a stream's retention has noted, oldest first."""
+        return list(self.places.get((stream.scope, stream.name), ()))
+
+    def groups_of(self, scope: str) -> list[ReaderGroup]:
+        """Return the groups of readers of a scope."""
+        return [group for (each, _), group in self.groups.items() if each == scope]
+
+    def subscribers(self, scope: str, stream: str) -> list[ReaderGroup]:
+        """Return the groups that a stream waits for, in the order of their names."""
+        names = sorted(self._subscribed.get(f"{scope}/{stream}", ()))
+        return [self.groups[name] for name in names]
+
     # Changed
 
     async def add_scope(self, scope: str) -> None:
@@ -98,12 +149,30 @@ class Registry:
             next_number=next_number(stream),
             last=stream.history.open,
         )
-        kept, gone = self.ended.add(ended)
-        await self._table.write({_ended_key(each): each.to_bytes() for each in kept})
+        gone = await self._end(ended)
         keys = [_transaction_key(each) for each in self.transactions_of(stream)]
-        await self._table.remove([_key(stream), *keys, *map(_ended_key, gone)])
+        keys += [_place_key(stream, each) for each in self.places_of(stream)]
+        if (stream.scope, stream.name) in self.times:
+            keys.append(TIMES + f"{stream.scope}/{stream.name}".encode())
+        await self._table.remove([_key(stream), *keys, *gone])
         del self.scopes[stream.scope][stream.name]
         self.transactions.pop((stream.scope, stream.name), None)
+        self.places.pop((stream.scope, stream.name), None)
+        self.times.pop((stream.scope, stream.name), None)
+
+    async def end_table(self, table: KeyValueTable) -> None:
+        """Remove a table; the numbers of its parts are not given again."""
+        name = stream_of(table.name)
+        gone = await self._end(Ended(scope=table.scope, name=name, next_number=table.next_number))
+        if gone:
+            await self._table.remove(gone)
+        await self.tables.forget(table)
+
+    async def _end(self, ended: Ended) -> list[bytes]:
+        """Note the end of a stream or a table; return the keys of what is forgotten for it."""
+        kept, gone = self.ended.add(ended)
+        await self._table.write({_ended_key(each): each.to_bytes() for each in kept})
+        return list(map(_ended_key, gone))
 
     async def save_transaction(self, transaction: Transaction) -> Transaction:
         """Write a transaction as it is now; return it."""
@@ -115,6 +184,62 @@ class Registry:
         """Remove a transaction."""
         await self._table.remove([_transaction_key(transaction)])
         del self.transactions[transaction.scope, transaction.stream][transaction.identity]
+
+    async def save_times(self, times: Times) -> None:
+        """Write the times of a stream as they are now."""
+        await self._table.write(
+            {TIMES + f"{times.scope}/{times.stream}".encode(): times.to_bytes()}
+        )
+        self._keep_times(times)
+
+    async def save_place(self, stream: Stream, place: Place) -> None:
+        """Note a place of a stream, which is behind all others."""
+        await self._table.write({_place_key(stream, place): place.to_bytes()})
+        self.places.setdefault((stream.scope, stream.name), []).append(place)
+
+    async def forget_places(self, stream: Stream, places: Sequence[Place]) -> None:
+        """Remove some places of a stream."""
+        if not places:
+            return
+        await self._table.remove([_place_key(stream, each) for each in places])
+        gone = {each.at_ms for each in places}
+        left = [each for each in self.places_of(stream) if each.at_ms not in gone]
+        if left:
+            self.places[stream.scope, stream.name] = left
+        else:
+            del self.places[stream.scope, stream.name]
+
+    async def save_group(self, group: ReaderGroup) -> ReaderGroup:
+        """Write a group of readers as it is now; return it."""
+        await self._table.write({_group_key(group): group.to_bytes()})
+        self._keep_group(group)
+        return group
+
+    async def forget_group(self, group: ReaderGroup) -> None:
+        """Remove a group of readers."""
+        await self._table.remove([_group_key(group)])
+        self._drop_group(group.scope, group.name)
+
+    def _keep_place(self, name: str, row: bytes) -> None:
+        scope, stream, _ = name.split("/")
+        self.places.setdefault((scope, stream), []).append(Place.from_bytes(row))
+
+    def _keep_times(self, times: Times) -> None:
+        self.times[times.scope, times.stream] = times
+
+    def _keep_group(self, group: ReaderGroup) -> None:
+        self._drop_group(group.scope, group.name)
+        self.groups[group.scope, group.name] = group
+        for stream in group.subscribed:
+            self._subscribed.setdefault(stream, set()).add((group.scope, group.name))
+
+    def _drop_group(self, *name: str) -> None:
+        group = self.groups.pop((name[0], name[1]), None)
+        for stream in () if group is None else group.subscribed:
+            some = self._subscribed[stream]
+            some.discard((name[0], name[1]))
+            if not some:
+                del self._subscribed[stream]
 
     def _keep(self, stream: Stream) -> None:
         self.scopes[stream.scope][stream.name] = stream
@@ -130,6 +255,15 @@ def _key(stream: Stream) -> bytes:
 
 def _ended_key(ended: Ended) -> bytes:
     return ENDED + f"{ended.scope}/{ended.name}".encode()
+
+
+def _place_key(stream: Stream, place: Place) -> bytes:
+    """Return a key that sorts by time."""
+    return PLACE + f"{stream.scope}/{stream.name}/{place.at_ms:016}".encode()
+
+
+def _group_key(group: ReaderGroup) -> bytes:
+    return GROUP + f"{group.scope}/{group.name}".encode()
 
 
 def _transaction_key(transaction: Transaction) -> bytes:

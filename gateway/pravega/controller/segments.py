@@ -11,7 +11,8 @@ from uuid import UUID
 from gateway.pending import Pending, asked
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
-from store.api import AttributeUpdate, Operations, SegmentInfo
+from gateway.pravega.traffic import Traffic
+from store.api import Appended, AttributeUpdate, Operations, SegmentInfo, Writer
 from store.errors import (
     NoSuchSegment,
     SegmentExists,
@@ -28,10 +29,17 @@ CREATION_EPOCH: Final = UUID(int=(0x8000_0000_0000_0000 << 64) + 15)
 class Segments:
     """Segments of the controller's streams, by their names in the store."""
 
-    def __init__(self, store: Operations, removal: Operations) -> None:
-        """`removal` is the store for calls that free space."""
+    def __init__(self, store: Operations, removal: Operations, traffic: Traffic) -> None:
+        """Prepare them.
+
+        Args:
+            store: The open store.
+            removal: The store for calls that free space.
+            traffic: Is told what becomes of what transactions wrote.
+        """
         self._store = store
         self._removal = removal
+        self._traffic = traffic
 
     async def create(self, names: Mapping[str, int], policy: Policy, at_ms: int) -> None:
         """Create segments, each in an epoch."""
@@ -50,6 +58,16 @@ class Segments:
             )
 
         await _all((create(*each) for each in names.items()), SegmentExists)
+
+    async def create_tables(self, names: Iterable[str], key_length: int) -> None:
+        """Create tables whose keys have a length; 0: any."""
+
+        def create(name: str) -> Pending[None]:
+            return asked(
+                lambda done: self._store.create_table(name, key_length=key_length, done=done)
+            )
+
+        await _all(map(create, names), SegmentExists)
 
     async def configure(self, names: Iterable[str], policy: Policy) -> None:
         """Note a policy in segments."""
@@ -77,7 +95,10 @@ class Segments:
         def delete(name: str) -> Pending[None]:
             return asked(lambda done: self._removal.delete_segment(name, done=done))
 
+        names = list(names)
         await _all(map(delete, names), NoSuchSegment)
+        for name in names:
+            self._traffic.abort(name)
 
     def beneath(self, place: str) -> Pending[Sequence[str]]:
         """Return the names of all segments and tables of a scope, or of `scope/stream`."""
@@ -109,6 +130,15 @@ class Segments:
             return asked(lambda done: self._store.merge_segments(target, source, done=done))
 
         await _all((merge(*each) for each in targets.items()), NoSuchSegment)
+        for source, target in targets.items():
+            self._traffic.commit(source, target)
+
+    async def append(self, name: str, writer: UUID, data: bytes) -> None:
+        """Append to a segment that one writer alone writes to."""
+        opened: Writer = await asked(lambda done: self._store.open_writer(name, writer, done=done))
+        number = max(opened.event_number, 0) + 1
+        appended: Pending[Appended] = asked(lambda done: opened.append(data, number, done=done))
+        await appended
 
     async def existing(self, names: Iterable[str]) -> set[str]:
         """Return those of some segments that exist."""

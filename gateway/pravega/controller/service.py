@@ -18,16 +18,22 @@ from gateway.pravega.controller.errors import (
     Busy,
     InvalidRequest,
     NoRight,
+    NoSuchGroup,
     NoSuchScope,
     NoSuchStream,
+    NoSuchTable,
     NoSuchTransaction,
     Refused,
 )
-from gateway.pravega.controller.names import is_scope_name
+from gateway.pravega.controller.names import MARK, is_scope_name, marked
+from gateway.pravega.controller.policies.scaling import MINUTE_MS, TICKS
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Anyone, Caller, LogIn
+from gateway.pravega.controller.readers.marks import Reading
+from gateway.pravega.controller.rights import Anyone, Caller, LogIn, Minting
 from gateway.pravega.controller.rpc.desk import Desk
 from gateway.pravega.controller.rpc.table import CALLS, Call, subject
+from gateway.pravega.controller.tables.names import names_with_rights
+from gateway.pravega.traffic import Traffic
 from store.api import SegmentStore
 from store.errors import StoreError
 
@@ -40,6 +46,8 @@ _LONG: Final = frozenset(
     (
         *("createStream", "updateStream", "truncateStream", "scale"),
         *("getSegmentsBetween", "isStreamCutValid"),
+        "noteTimestampFromWriter",
+        *("createReaderGroup", "updateReaderGroup", "updateSubscriberStreamCut"),
     )
 )
 """Calls whose requests have tags, cuts or ranges of keys."""
@@ -53,13 +61,15 @@ _STATUSES: Final = {
     Busy: Status.UNAVAILABLE,
     NoSuchScope: Status.NOT_FOUND,
     NoSuchStream: Status.NOT_FOUND,
+    NoSuchTable: Status.NOT_FOUND,
     NoSuchTransaction: Status.NOT_FOUND,
+    NoSuchGroup: Status.NOT_FOUND,
     InvalidRequest: Status.INVALID_ARGUMENT,
     NoRight: Status.PERMISSION_DENIED,
 }
 
 
-def no_token(_caller: Caller, _scope: str, _stream: str) -> str:
+def no_token(_caller: Caller, _scope: str, _stream: str, /, *, has_table: bool = False) -> str:  # noqa: ARG001
     """Return the token of a server that asks for none."""
     return ""
 
@@ -75,7 +85,7 @@ class Door:
     """
 
     caller: LogIn
-    token: Callable[[Caller, str, str], str] = no_token
+    token: Minting = no_token
     hides: Callable[[str, str], bool] = lambda scope, _stream: not is_scope_name(scope)
 
 
@@ -86,6 +96,30 @@ async def anyone(_authorization: str, _host: str) -> Caller:
 
 OPEN: Final = Door(caller=anyone)
 """The way in for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """Intervals at which the controller works by itself.
+
+    Attributes:
+        retention_s: Time between two rounds of retention.
+        watermarks_s: Time between two watermarks.
+        scaling_minute_ms: How long a minute of the policies of scaling takes.
+    """
+
+    retention_s: float = 1_800
+    watermarks_s: float = 10
+    scaling_minute_ms: int = MINUTE_MS
+
+    @property
+    def scaling_tick_s(self) -> float:
+        """Time between two looks at what was written."""
+        return self.scaling_minute_ms / 1_000 / TICKS
+
+
+EVERY: Final = Rounds()
+"""As often as Pravega's."""
 
 
 class _Method(NamedTuple):
@@ -118,6 +152,8 @@ class ControllerService:
         address: Callable[[], tuple[str, int]],
         *,
         door: Door = OPEN,
+        traffic: Traffic | None = None,
+        rounds: Rounds = EVERY,
     ) -> None:
         """Prepare it.
 
@@ -126,31 +162,35 @@ class ControllerService:
             clock_ms: Milliseconds since the epoch.
             address: Gives host and port of the wire protocol, as clients reach it.
             door: Says which callers are let in.
+            traffic: What clients write; scaling acts on it.
+            rounds: How often the controller works by itself.
         """
-        self.controller = Controller(store, clock_ms, door.hides)
+        self.controller = Controller(store, clock_ms, door.hides, traffic, rounds.scaling_minute_ms)
         self._address = address
         self._door = door
-        self._leases: asyncio.Task[None] | None = None
+        self._rounds = rounds
+        self._watches: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self._under_way = 0
 
     async def open(self) -> None:
-        """Finish what was begun before, and watch over leases. Raises StoreError."""
+        """Finish what was begun before; watch over leases and policies. Raises StoreError."""
         await awaited(self.controller.open())
-        self._leases = asyncio.create_task(self._watch_leases())
+        rounds = self._rounds
+        self._watches = [
+            asyncio.create_task(_every(_LEASES_EVERY_S, self.controller.abort_expired)),
+            asyncio.create_task(_every(rounds.retention_s, self.controller.retain)),
+            asyncio.create_task(_every(rounds.watermarks_s, self.controller.mark)),
+            asyncio.create_task(_every(rounds.scaling_tick_s, self.controller.rescale)),
+        ]
 
     async def stop(self) -> None:
         """Take no more calls; wait for those that are under way."""
         self._is_stopping = True
-        if self._leases is not None:
-            self._leases.cancel()
+        for watch in self._watches:
+            watch.cancel()
         while self._under_way:  # noqa: ASYNC110  # once, at the end of the process
             await asyncio.sleep(_LOOK_S)
-
-    async def _watch_leases(self) -> None:
-        while True:
-            await asyncio.sleep(_LEASES_EVERY_S)
-            await awaited(self.controller.abort_expired())
 
     # Calls, as `gateway.grpc` asks for them
 
@@ -175,7 +215,7 @@ class ControllerService:
         if caller is None:
             text = "unknown user or wrong password; this server asks for Basic credentials"
             raise CallRefused(Status.UNAUTHENTICATED, text)
-        return caller
+        return Reading(caller)
 
     def answer(
         self, path: str, caller: Caller, request: bytes
@@ -211,6 +251,15 @@ class ControllerService:
         return answer.SerializeToString()
 
 
+async def _every(pause_s: float, work: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:
+    while True:
+        await asyncio.sleep(pause_s)
+        try:
+            await awaited(work())
+        except Exception:  # one stream must not end the rounds of all
+            log.exception("a round of the controller failed")
+
+
 def _refused(error: Refused) -> CallRefused:
     return CallRefused(_STATUSES.get(type(error), Status.FAILED_PRECONDITION), str(error))
 
@@ -218,6 +267,13 @@ def _refused(error: Refused) -> CallRefused:
 def _check_rights(call: Call, caller: Caller, scope: str, stream: str) -> None:
     """Raise CallRefused if a caller may not do what it asks for."""
     rights = _ANY_RIGHT if call.right is None else (call.right,)
-    if (stream or call.right) and not any(caller.may(each, scope, stream) for each in rights):
+    names = names_with_rights(stream) if stream and call.is_of_table else (stream,)
+    if call.takes_marks and (of := marked(stream)) is not None:
+        names = (of,)
+    if (stream or call.right) and not any(
+        caller.may(each, scope, name) for each in rights for name in names
+    ):
         text = f"no right to {' or '.join(each.value for each in rights)} {scope}/{stream}"
+        if marked(stream) is not None and call.right in (Right.CONFIGURE, Right.WRITE):
+            text += f": a stream {MARK}… is the server's own"
         raise CallRefused(Status.PERMISSION_DENIED, text)

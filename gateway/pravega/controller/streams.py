@@ -19,9 +19,10 @@ from gateway.pravega.controller.errors import (
     StreamExists,
     StreamIsSealed,
     StreamNotSealed,
+    TooFewSegments,
 )
 from gateway.pravega.controller.model import Policy, State, Stream
-from gateway.pravega.controller.names import is_name, is_scope_name
+from gateway.pravega.controller.names import GROUP, MARK, is_name, is_scope_name, marked
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.pravega.room import COMMITTED_MAX, SEGMENTS_MAX
@@ -31,6 +32,8 @@ OPEN_MAX: Final = 1_000
 KNOWN_MAX: Final = 10_000
 """Segments of a stream that are remembered, those of which nothing is left among them. Its record
 has to fit into a row, also where a commit has opened OPEN_MAX twice."""
+GIVEN_UP_MAX: Final = 1_000
+"""Segments of which nothing is left that are remembered, for readers that are behind."""
 
 
 class Streams:
@@ -52,13 +55,15 @@ class Streams:
         await self._registry.add_scope(scope)
 
     async def delete_scope(self, scope: str) -> None:
-        """Delete a scope without streams, and the tables that clients have made in it.
+        """Delete a scope without streams and tables, and what clients have made of tables in it.
 
         Raises NoSuchScope, ScopeNotEmpty.
         """
         left = await self._segments.beneath(scope)
-        if self._registry.streams(scope) or await self._segments.holds_data(left):
-            raise ScopeNotEmpty(f"the scope has streams: {scope}")
+        there = self._registry.streams(scope) or self._registry.tables.of(scope)
+        data = [name for name in left if marked(name.split("/")[1]) is None]
+        if there or await self._segments.holds_data(data):
+            raise ScopeNotEmpty(f"the scope has streams or tables: {scope}")
         await self._segments.delete(left)
         await self._registry.remove_scope(scope)
 
@@ -68,11 +73,12 @@ class Streams:
         """Create a stream. Raises BadName, NoSuchScope, StreamExists, InvalidRequest."""
         if not is_name(name):
             raise BadName(f"no stream may be called {name!r}")
+        if marked(name) is not None or (name.startswith(GROUP) and not policy.is_state):
+            raise InvalidRequest(f"{name}: {MARK}… and {GROUP}… are streams of the server's own")
         if name in self._registry.streams(scope):
             await self.settled(scope, name)
             raise StreamExists(f"the stream exists: {scope}/{name}")
-        if not 1 <= policy.segments <= OPEN_MAX:
-            raise InvalidRequest(f"{policy.segments} segments: 1 … {OPEN_MAX} are possible")
+        _check(policy)
         await self._check_room(scope, name, policy.segments)
         first = self._registry.ended.first_number(scope, name)
         epoch = history.evenly(policy.segments, first, self._clock_ms())
@@ -82,13 +88,27 @@ class Streams:
             policy=policy,
             state=State.CREATING,
             history=History((epoch,)),
+            first_number=first,
         )
         await self.finish(await self._registry.save(stream))
 
     async def update(self, scope: str, name: str, policy: Policy) -> None:
-        """Give a stream another policy. Raises NoSuchStream, StreamIsSealed."""
+        """Change the policy of a stream, and the number of segments that it asks for.
+
+        Raises NoSuchStream, StreamIsSealed, InvalidRequest.
+        """
+        _check(policy)
         stream = await self._open(scope, name)
-        await self._change(replace(stream, policy=policy, state=State.UPDATING))
+        count, least = len(stream.history.open), policy.segments
+        known, coming = stream.history, None
+        if count < least or (count > least and not policy.scale_type):
+            closed = [each.identity for each in known.open]
+            keys = [(each.low, each.high) for each in history.evenly(least, 0, 0).made]
+            coming = history.scaled(known, closed, keys, self._clock_ms())
+            assert coming is not None
+            known = await self._with_room(stream, coming)
+        changed = replace(stream, policy=policy, history=known, coming=coming)
+        await self._change(replace(changed, state=State.UPDATING))
 
     async def truncate(self, scope: str, name: str, cut: Mapping[int, int]) -> None:
         """Give up what lies before a cut. Raises NoSuchStream, StreamIsSealed, InvalidRequest.
@@ -104,7 +124,8 @@ class Streams:
             bounds = await self._segments.bounds(stream.segment_name(identity))
             if bounds is None or not bounds[0] <= offset <= bounds[1]:
                 raise InvalidRequest(f"segment {identity} of {scope}/{name} has no offset {offset}")
-        await self._change(replace(stream, cut=dict(cut), state=State.TRUNCATING))
+        changed = replace(stream, cut=dict(cut), state=State.TRUNCATING)
+        await self.finish(await self._registry.save(changed), frozenset(stream.given_up))
 
     async def seal(self, scope: str, name: str) -> None:
         """Let a stream take no more. Raises NoSuchStream."""
@@ -119,35 +140,51 @@ class Streams:
             raise StreamNotSealed(f"the stream has to be sealed first: {scope}/{name}")
         await self._change(replace(stream, state=State.DELETING))
 
+    async def delete_marks(self, scope: str, name: str) -> None:
+        """Delete the marks of a stream; they begin anew. Raises NoSuchStream."""
+        self._registry.stream(scope, name)
+        await self._segments.delete(await self._segments.beneath(f"{scope}/{MARK}{name}"))
+
     async def scale(
         self, scope: str, name: str, closed: Iterable[int], ranges: Iterable[tuple[float, float]]
     ) -> Epoch | None:
         """End some segments and go on with others of the same keys.
 
-        Returns the new epoch; None if the ranges do not fit.
-        Raises NoSuchStream, StreamIsSealed, InvalidRequest: there would be too many segments.
+        Returns the new epoch, also if it is asked for again; None if the ranges do not fit.
+        Raises NoSuchStream, StreamIsSealed, TooFewSegments, InvalidRequest: there would be too
+        many segments.
         """
         stream = await self._open(scope, name)
-        known = stream.history
+        known, closed, ranges = stream.history, tuple(closed), tuple(ranges)
+        if history.is_done(known.last, closed, ranges):
+            return known.last
         coming = history.scaled(known, closed, ranges, self._clock_ms())
         if coming is None:
             return None
-        made = len(coming.made)
-        count = len(known.open) - len(coming.ended) + made
-        if count > OPEN_MAX:
-            raise InvalidRequest(f"{count} open segments of {scope}/{name}, above {OPEN_MAX}")
-        # Those of commits do not count: to make them it takes no right to scale.
-        held = len(known.segments) - len(stream.given_up) - stream.held_by_commits + made
-        if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
-            known = self._shortened(stream, made)
-        if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
-            raise InvalidRequest(
-                f"{held} segments of {scope}/{name} would hold data, above {SEGMENTS_MAX}: "
-                "truncate it first"
-            )
-        await self._check_room(scope, name, made)
+        left = len(known.open) - len(coming.ended) + len(coming.made)
+        if left < stream.policy.segments:
+            text = f"{left} segments of {scope}/{name} would be left, of at least"
+            raise TooFewSegments(f"{text} {stream.policy.segments}")
+        known = await self._with_room(stream, coming)
         await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
         return coming
+
+    async def _with_room(self, stream: Stream, coming: Epoch) -> History:
+        """Return a stream's history with room for one more epoch. Raises InvalidRequest."""
+        place, made = f"{stream.scope}/{stream.name}", len(coming.made)
+        count = len(stream.history.open) - len(coming.ended) + made
+        if count > OPEN_MAX:
+            raise InvalidRequest(f"{count} open segments of {place}, above {OPEN_MAX}")
+        # Those of commits do not count: to make them it takes no right to scale.
+        held = len(stream.history.segments) - len(stream.given_up) - stream.held_by_commits + made
+        known = self._shortened(stream, made)
+        if held > SEGMENTS_MAX or len(known.segments) + made > KNOWN_MAX:
+            raise InvalidRequest(
+                f"{held} segments of {place} would hold data, above {SEGMENTS_MAX}: "
+                "truncate it first"
+            )
+        await self._check_room(stream.scope, stream.name, made)
+        return known
 
     async def _check_room(self, scope: str, name: str, count: int) -> None:
         """Check that a stream may get so many segments more. Raises InvalidRequest."""
@@ -164,7 +201,7 @@ class Streams:
         no transaction needs them.
         """
         known = stream.history
-        over = len(known.segments) + count - KNOWN_MAX
+        over = max(len(known.segments) + count - KNOWN_MAX, len(stream.given_up) - GIVEN_UP_MAX)
         needed = min(self._registry.epochs_in_use(stream), default=known.last.number)
         place = 0
         for epoch in known.epochs[1:]:
@@ -179,7 +216,7 @@ class Streams:
         wanted = {(each.low, each.high) for each in shape}
         there = {(each.low, each.high): each.identity for each in stream.history.open}
         closed = [identity for keys, identity in there.items() if keys not in wanted]
-        keys = wanted - set(there)
+        keys = sorted(wanted - set(there))
         coming = history.scaled(stream.history, closed, keys, self._clock_ms())
         if coming is not None:
             coming = coming._replace(of_commit=True)
@@ -196,8 +233,8 @@ class Streams:
             await self.finish(stream)
         return self._registry.stream(scope, name)
 
-    async def finish(self, stream: Stream) -> None:
-        """Do what is left of a stream's change."""
+    async def finish(self, stream: Stream, gone: frozenset[int] = frozenset()) -> None:
+        """Do what is left of a stream's change; a truncation need not delete what is `gone`."""
         now = [stream.segment_name(each.identity) for each in stream.history.open]
         settled = replace(stream, state=State.ACTIVE, coming=None)
         match stream.state:
@@ -205,24 +242,31 @@ class Streams:
                 await self._create_segments(stream, stream.history.last)
             case State.UPDATING:
                 await self._segments.configure(now, stream.policy)
+                settled = replace(settled, history=await self._scaled(stream))
             case State.SCALING:
-                assert stream.coming is not None
-                await self._create_segments(stream, stream.coming)
-                await self._segments.seal(map(stream.segment_name, stream.coming.ended))
-                settled = replace(settled, history=stream.history.followed_by(stream.coming))
+                settled = replace(settled, history=await self._scaled(stream))
             case State.TRUNCATING:
-                await self._segments.delete(map(stream.segment_name, stream.given_up))
+                await self._segments.delete(map(stream.segment_name, stream.given_up - gone))
                 offsets = {stream.segment_name(key): value for key, value in stream.cut.items()}
                 await self._segments.truncate(offsets)
             case State.SEALING:
                 await self._segments.seal(now)
                 settled = replace(settled, state=State.SEALED)
             case State.DELETING:
-                place = f"{stream.scope}/{stream.name}"
-                await self._segments.delete(await self._segments.beneath(place))
+                left = await self._segments.beneath(f"{stream.scope}/{stream.name}")
+                await self._segments.delete(left)
+                await self.delete_marks(stream.scope, stream.name)
                 await self._registry.forget(stream)
                 return
         await self._registry.save(settled)
+
+    async def _scaled(self, stream: Stream) -> History:
+        """Return the history with the epoch that comes, if one does; make its segments first."""
+        if stream.coming is None:
+            return stream.history
+        await self._create_segments(stream, stream.coming)
+        await self._segments.seal(map(stream.segment_name, stream.coming.ended))
+        return stream.history.followed_by(stream.coming)
 
     async def _change(self, stream: Stream) -> None:
         await self.finish(await self._registry.save(stream))
@@ -236,3 +280,16 @@ class Streams:
         if stream.state is State.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
         return stream
+
+
+def _check(policy: Policy) -> None:
+    """Raise InvalidRequest for a policy that nothing could act on."""
+    if not 1 <= policy.segments <= OPEN_MAX:
+        raise InvalidRequest(f"{policy.segments} segments: 1 … {OPEN_MAX} are possible")
+    if policy.scale_type and (policy.rate < 1 or policy.factor < 1):
+        raise InvalidRequest(
+            f"a policy of scaling with rate {policy.rate} and factor {policy.factor}: "
+            "both are 1 at least"
+        )
+    if policy.retention_type and policy.retention < 0:
+        raise InvalidRequest(f"a policy of retention that keeps {policy.retention}")

@@ -13,7 +13,21 @@ SCOPE: Final = b"scope\0"
 STREAM: Final = b"stream\0"
 TRANSACTION: Final = b"transaction\0"
 ENDED: Final = b"ended\0"
+GROUP: Final = b"group\0"
+PLACE: Final = b"place\0"
+TIMES: Final = b"times\0"
+KEY_VALUE_TABLE: Final = b"kvtable\0"
 """First parts of keys."""
+UNREADABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""Errors of reading a row that is none of the controller's."""
 
 
 class Table:

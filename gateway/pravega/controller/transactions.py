@@ -163,7 +163,8 @@ class Transactions:
         else:
             await self._segments.delete(_parts(stream, transaction))
         over = TransactionState(transaction.state + 1)
-        await self._registry.save_transaction(replace(transaction, state=over, shape=()))
+        ended = replace(transaction, state=over, shape=(), ended_ms=self._clock_ms())
+        await self._registry.save_transaction(ended)
         self._count(transaction, -1)
         self._ends.pop((scope, name, transaction.identity), None)
         await self._forget_oldest(stream)

@@ -17,8 +17,12 @@ _ENTRY_BYTES: Final = 24
 class Page:
     """Entries of one reply to an iteration."""
 
-    def __init__(self, count: int) -> None:
-        """Begin with none; `count` are asked for, at least one is given."""
+    def __init__(self, count: int, prefix: bytes = b"") -> None:
+        """Begin with none; `count` are asked for, at least one is given.
+
+        Only keys with `prefix` count.
+        """
+        self._prefix = prefix
         self.entries: list[TableEntry] = []
         self._left = min(max(count, 1), _COUNT_MAX)
         self._size = 0
@@ -36,6 +40,8 @@ class Page:
     def add(self, entries: Iterable[TableEntry]) -> None:
         """Add what the store has given."""
         for entry in entries:
+            if not entry.key.startswith(self._prefix):
+                continue
             self._left -= 1
             self._size += len(entry.key) + len(entry.value) + _ENTRY_BYTES
             self.entries.append(entry)

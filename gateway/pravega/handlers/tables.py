@@ -1,6 +1,7 @@
 """Requests about tables and their entries."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from gateway.pending import Pending, asked
@@ -8,7 +9,7 @@ from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
 from gateway.pravega.room import check_room
 from store.api import SegmentInfo, TableDelta, TableEntry, TablePage
-from store.errors import StoreError
+from store.errors import InvalidArgument, StoreError
 from store.wire import messages as m
 from store.wire import table_messages as t
 from store.wire.codec import PAYLOAD_BYTES_MAX
@@ -21,6 +22,8 @@ T = TypeVar("T")
 _FEW: Final = 100
 _FEW_BYTES: Final = 64 * 1024
 """A change of more entries, or bytes of values, is large."""
+_NO_OFFSETS: Final = frozenset((m.UNKNOWN, -(1 << 63)))
+"""Offsets that demand nothing of a table's length; the second is that of clients of before 0.10."""
 _GO_ON: Final = b"\x01"
 _END: Final = b"\x00"
 """Continuations: the store's follows the first; after the second there is an empty page."""
@@ -127,7 +130,7 @@ def _change(
     """
     segment, offset = request.segment, request.table_segment_offset
     answer = desk.answering(request.request_id, segment, reply, offset=offset)
-    expected_length = None if offset == m.UNKNOWN else offset
+    expected_length = None if offset in _NO_OFFSETS else offset
     large = len(entries) > _FEW or sum(len(each.value) for each in entries) > _FEW_BYTES
 
     def begin() -> None:
@@ -219,7 +222,8 @@ def _iterate(
     if kind not in {b"", _GO_ON}:
         desk.close("a continuation that was never given")
         return
-    page = Page(request.suggested_count)
+    # Clients of before 0.10 ask so for the keys of a family.
+    page = Page(request.suggested_count, request.prefix_deprecated)
 
     def read(continuation: bytes | None) -> None:
         desk.store.iterate_table(
@@ -232,19 +236,37 @@ def _iterate(
         )
 
     def done(outcome: TablePage | StoreError) -> None:
-        if isinstance(outcome, StoreError):
-            desk.refuse(request.request_id, request.segment, outcome)
+        found = _within_bounds(request, outcome)
+        if isinstance(found, StoreError):
+            desk.refuse(request.request_id, request.segment, found)
             desk.release()
             return
-        page.add(outcome.entries)
-        if outcome.continuation is not None and not page.is_full:
-            read(outcome.continuation)
+        page.add(found.entries)
+        if found.continuation is not None and not (page.is_full or desk.is_over):
+            _go_on(desk, request, partial(read, found.continuation))
             return
-        desk.reply(reply(page.entries, _continuation(outcome, page)))
+        desk.reply(reply(page.entries, _continuation(found, page)))
         desk.release()
 
     desk.hold()
     read(place or None)
+
+
+def _within_bounds(
+    request: t.TableIteration, outcome: TablePage | StoreError
+) -> TablePage | StoreError:
+    """Return what the store has found; it finds nothing in bounds that lie the wrong way round."""
+    if isinstance(outcome, TablePage) and request.from_key > request.to_key > b"":
+        return InvalidArgument("the first key lies behind the last")
+    return outcome
+
+
+def _go_on(desk: Desk, request: t.TableIteration, step: Callable[[], None]) -> None:
+    """Take the next step; others have their turn while there may be no key with a prefix."""
+    if request.prefix_deprecated:
+        desk.in_next_turn(step)
+    else:
+        step()
 
 
 def _continuation(last: TablePage, page: Page) -> bytes:

@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 import grpc
 
-from gateway.pravega.controller.names import segment_name, transaction_segment_name
+from gateway.pravega.controller.names import (
+    GROUP,
+    MARK,
+    segment_name,
+    transaction_segment_name,
+)
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.guard import path_of
 from store.local.checking import open_to_check
@@ -60,17 +65,33 @@ class Changer(threading.Thread):
         scaling = pb.ScalingPolicy(minNumSegments=2)
         self._client.ask("createStream", pb.StreamConfig(streamInfo=stream, scalingPolicy=scaling))
         self.seen.created.add(name)
-        kind = number % 4
+        kind = number % 5
         if kind == 0:
             self._client.ask("sealStream", stream)
             self._client.ask("deleteStream", stream)
             self.seen.gone.add(name)
         elif kind == 1:
-            keys = [pb.ScaleRequest.KeyRangeEntry(start=0.0, end=1.0)]
+            entry = pb.ScaleRequest.KeyRangeEntry
+            keys = [entry(start=0.0, end=0.3), entry(start=0.3, end=1.0)]
             request = pb.ScaleRequest(streamInfo=stream, sealedSegments=[0, 1], newKeyRanges=keys)
             self._client.ask("scale", request)
+        elif kind == 4:
+            self._group(stream)
         else:
             self._transaction(stream, commit=kind == 2)
+
+    def _group(self, stream: pb.StreamInfo) -> None:
+        """Make a group of the stream's name, and delete it."""
+        cut = pb.StreamCut(streamInfo=stream)
+        config = pb.ReaderGroupConfiguration(
+            scope=stream.scope, readerGroupName=stream.stream, startingStreamCuts=[cut]
+        )
+        made = self._client.ask("createReaderGroup", config).config
+        info = pb.ReaderGroupInfo(
+            scope=stream.scope, readerGroup=stream.stream, readerGroupId=made.readerGroupId
+        )
+        self._client.ask("deleteReaderGroup", info)
+        self.seen.gone.add(f"{GROUP}{stream.stream}")
 
     def _transaction(self, stream: pb.StreamInfo, *, commit: bool) -> None:
         began = self._client.ask(
@@ -106,7 +127,15 @@ def check_streams(server: StoreProcess, scope: str, seen: Seen) -> set[str]:
         names = listed(client, scope)
         assert seen.created - seen.gone - names <= {f"s{len(seen.created) - 1}"}
         assert not names & seen.gone
-        for name in names:
+        marks = {name for name in names if name.startswith(MARK)}
+        groups = {name for name in names if name.startswith(GROUP)}
+        assert {name.removeprefix(MARK) for name in marks} == names - marks
+        for name in seen.created:
+            group = pb.ReaderGroupInfo(scope=scope, readerGroup=name)
+            found = client.ask("getReaderGroupConfig", group).status
+            if found == pb.ReaderGroupConfigResponse.SUCCESS:
+                assert GROUP + name in names
+        for name in names - marks - groups:
             stream = pb.StreamInfo(scope=scope, stream=name)
             now = client.ask("getCurrentSegments", stream).segmentRanges
             for each in now:
@@ -135,7 +164,9 @@ def check_nothing_is_left(directory: Path, scope: str, names: set[str], seen: Se
     finally:
         checked.close()
     mine = [name for name in segments if path_of(name)[:1] == (scope,)]
-    assert {path_of(name)[1] for name in mine} == names
+    assert {path_of(name)[1] for name in mine} == {
+        name for name in names if not name.startswith(MARK)
+    }
     ended = seen.committed | seen.aborted
     parts = [name for name in mine if "#transaction." in name]
     assert not {path_of(name)[1] for name in parts} & ended

@@ -29,7 +29,8 @@ EPOCHS: Final = 5
 SCOPE: Final = "scope"
 _numbers = count()
 _streams: list[pb.StreamInfo] = []
-"""Those that a call has made."""
+"""Those that a call has made, as are the tables."""
+_tables: list[pb.KeyValueTableInfo] = []
 _scopes: list[pb.ScopeInfo] = []
 """Those that are there to be listed."""
 
@@ -154,6 +155,53 @@ def scope(client: Client, items: int) -> pb.ScopeInfo:
     return of
 
 
+def ended(client: Client, items: int) -> pb.ListCompletedTxnRequest:
+    """Make a stream with so many transactions that are over."""
+    of, _ = stream(client, 1)
+    for _ in range(items):
+        began = client.ask("createTransaction", pb.CreateTxnRequest(streamInfo=of, lease=60_000))
+        client.ask("abortTransaction", pb.TxnRequest(streamInfo=of, txnId=began.txnId))
+    return pb.ListCompletedTxnRequest(streamInfo=of)
+
+
+def group(items: int = 1, of: pb.StreamInfo | None = None, ids: Ids | None = None) -> Any:  # noqa: ANN401
+    """Return the configuration of a group that begins at a cut of so many segments."""
+    cut = pb.StreamCut(streamInfo=of or pb.StreamInfo(scope=SCOPE, stream="some"))
+    cut.cut.update(dict.fromkeys(ids or range(items), 0))
+    return pb.ReaderGroupConfiguration(
+        scope=SCOPE,
+        readerGroupName=f"group{next(_numbers)}",
+        retentionType=1,
+        startingStreamCuts=[cut],
+    )
+
+
+def made_group(client: Client, *given: Any) -> pb.ReaderGroupConfiguration:  # noqa: ANN401
+    """Make such a group."""
+    answer = client.ask("createReaderGroup", group(*given))
+    assert answer.status == pb.CreateReaderGroupResponse.SUCCESS
+    made: pb.ReaderGroupConfiguration = answer.config
+    return made
+
+
+def subscribers(client: Client, items: int) -> pb.StreamInfo:
+    """Make a stream that waits for so many groups."""
+    of, _ = stream(client, 1)
+    for _ in range(items):
+        made_group(client, 1, of)
+    return of
+
+
+def given_up(client: Client, items: int) -> pb.SubscriberStreamCut:
+    of, (ids,) = stream(client, items)
+    made = made_group(client, 1, of)
+    return pb.SubscriberStreamCut(
+        subscriber=f"{SCOPE}/{made.readerGroupName}",
+        readerGroupId=made.readerGroupId,
+        streamCut=pb.StreamCut(streamInfo=of, cut=cut(ids)),
+    )
+
+
 def scopes(client: Client, items: int) -> pb.ScopesRequest:
     """Have so many scopes, beside those of other tests."""
     while len(_scopes) > items:
@@ -162,6 +210,31 @@ def scopes(client: Client, items: int) -> pb.ScopesRequest:
         _scopes.append(pb.ScopeInfo(scope=f"scope{next(_numbers)}"))
         client.ask("createScope", _scopes[-1])
     return pb.ScopesRequest()
+
+
+def table(client: Client, items: int) -> pb.KeyValueTableInfo:
+    """Make a table with so many parts."""
+    _tables.append(pb.KeyValueTableInfo(scope=SCOPE, kvtName=f"table{next(_numbers)}"))
+    request = table_config(_tables[-1], items)
+    assert client.ask("createKeyValueTable", request).status == 0
+    return _tables[-1]
+
+
+def table_config(of: pb.KeyValueTableInfo, items: int) -> pb.KeyValueTableConfig:
+    return pb.KeyValueTableConfig(
+        scope=of.scope, kvtName=of.kvtName, partitionCount=items, primaryKeyLength=8
+    )
+
+
+@cache
+def scope_of_tables(client: Client, items: int) -> pb.ScopeInfo:
+    """Make a scope with so many tables."""
+    of = pb.ScopeInfo(scope=f"scope{next(_numbers)}")
+    client.ask("createScope", of)
+    for number in range(items):
+        named = pb.KeyValueTableInfo(scope=of.scope, kvtName=f"{number}")
+        client.ask("createKeyValueTable", table_config(named, 1))
+    return of
 
 
 REQUESTS: Final[dict[str, Callable[[Client, int], Message]]] = {
@@ -184,12 +257,27 @@ REQUESTS: Final[dict[str, Callable[[Client, int], Message]]] = {
     "createTransaction": lambda client, items: pb.CreateTxnRequest(
         streamInfo=stream(client, items)[0], lease=60_000
     ),
+    "listCompletedTransactions": ended,
     "listScopes": scopes,
     "listStreamsInScope": lambda client, items: pb.StreamsInScopeRequest(
         scope=scope(client, items)
     ),
     "listStreamsInScopeForTag": lambda client, items: pb.StreamsInScopeWithTagRequest(
         scope=scope(client, items), tag="one"
+    ),
+    "createReaderGroup": lambda _, items: group(items),
+    "getReaderGroupConfig": lambda client, items: pb.ReaderGroupInfo(
+        scope=SCOPE, readerGroup=made_group(client, items).readerGroupName
+    ),
+    "updateReaderGroup": made_group,
+    "noteTimestampFromWriter": lambda client, items: pb.TimestampFromWriter(
+        writer="writer", timestamp=1, position=first_cut(client, items)
+    ),
+    "listSubscribers": subscribers,
+    "updateSubscriberStreamCut": given_up,
+    "getCurrentSegmentsKeyValueTable": table,
+    "listKeyValueTablesInScope": lambda client, items: pb.KVTablesInScopeRequest(
+        scope=scope_of_tables(client, items)
     ),
     "getControllerServerList": lambda _client, _items: pb.ServerRequest(),
 }
@@ -212,6 +300,8 @@ def test_a_call_about_twice_as_many_costs_twice_as_much_and_no_turn_is_long(
             of = _streams.pop()
             client.ask("sealStream", of)
             client.ask("deleteStream", of)
+        while _tables:
+            client.ask("deleteKeyValueTable", _tables.pop())
         return costs
 
     check_growth(cost, MOST)
@@ -224,4 +314,17 @@ def test_a_stream_of_as_many_segments_as_may_be_ends_in_short_turns(
     for name in ("sealStream", "deleteStream"):
         with Costs(server):
             answer = client.ask(name, of)
+        assert answer.status == 0
+
+
+def test_a_table_of_as_many_parts_as_may_be_is_made_and_deleted_in_short_turns(
+    server: StoreProcess, client: Client
+) -> None:
+    of = pb.KeyValueTableInfo(scope=SCOPE, kvtName="parts")
+    for name, request in (
+        ("createKeyValueTable", table_config(of, MOST)),
+        ("deleteKeyValueTable", of),
+    ):
+        with Costs(server):
+            answer = client.ask(name, request)
         assert answer.status == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stream.wire.messages import CreateStream
+from hutch.stream.messages import CreateStream
 from store.wire import early_messages as m
 from tests.client import Client
 from tests.early_rig import APPENDER, SEGMENT, EarlyClient, block, stored

@@ -10,8 +10,8 @@ from compat.certificates import Certificates
 from gateway.log.names import data_segment, meta_table
 from gateway.pravega.guard import EXPIRED, OWNED, REFUSED
 from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens
-from gateway.stream.wire.messages import CreateStream
 from gateway.token_key import NAME, read_key
+from hutch.stream.messages import CreateStream
 from store.wire import early_messages as old
 from store.wire import messages as m
 from store.wire.early_messages import KeepAlive

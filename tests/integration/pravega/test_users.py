@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from tests.integration.pravega.users import (
     PASSWORD,
     config,
     controller,
+    held,
     of,
     run_client,
     users_of_streams,
@@ -149,13 +149,6 @@ def test_a_user_does_what_its_rights_say_and_its_token_no_more(store: StoreProce
 # Beside streams
 
 
-def held(server: HutchServer, stream: str) -> str:
-    """Return the name under which the controller knows the chunks of a stream."""
-    told = re.search(rf"stream created stream={stream} .*generation=(\d+)", server.logs)
-    assert told is not None
-    return f"_{stream}-{told[1]}"
-
-
 def test_users_of_streams_have_their_permissions_on_scope_and_stream(tmp_path: Path) -> None:
     mine = "^mine/"
     file = users_of_streams(tmp_path, app=(mine, mine, "^mine/|^orders$"), all=(".*", ".*", ".*"))
@@ -213,9 +206,9 @@ def test_scopes_are_told_to_users_that_may_see_something_of_them(tmp_path: Path)
             app.ask("createScope", pb.ScopeInfo(scope="mine"))
             app.ask("createStream", config("mine", "stream"))
         for user, exists, status, names in (
-            ("app", True, found, ["stream"]),
+            ("app", True, found, ["_MARKstream", "stream"]),
             ("maker", True, found, []),
-            ("one", True, found, ["stream"]),
+            ("one", True, found, ["_MARKstream", "stream"]),
             ("none", False, missing, []),
         ):
             with controller(server, user) as client:
@@ -256,6 +249,18 @@ def request_of(name: str, scope: str, stream: str) -> Any:  # noqa: ANN401  # as
     request: Any = GetMessageClass(SERVICE.methods_by_name[name].input_type)()
     if isinstance(request, pb.ScopeInfo):
         request.scope = scope
+    elif isinstance(request, pb.ReaderGroupConfiguration):
+        request.scope, request.readerGroupName = scope, stream
+    elif isinstance(request, pb.ReaderGroupInfo):
+        request.scope, request.readerGroup = scope, stream
+    elif isinstance(request, pb.SubscriberStreamCut):
+        request.subscriber = f"{scope}/{stream}"
+    elif isinstance(request, pb.TimestampFromWriter):
+        request.position.streamInfo.CopyFrom(of(scope, stream))
+    elif isinstance(request, pb.RemoveWriterRequest):
+        request.stream.CopyFrom(of(scope, stream))
+    elif "kvtName" in request.DESCRIPTOR.fields_by_name:
+        request.scope, request.kvtName = scope, stream
     else:
         named = request if isinstance(request, pb.StreamInfo) else request.streamInfo
         named.CopyFrom(of(scope, stream))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,13 @@ def of(scope: str, stream: str) -> pb.StreamInfo:
 def config(scope: str, stream: str) -> pb.StreamConfig:
     scaling = pb.ScalingPolicy(minNumSegments=1)
     return pb.StreamConfig(streamInfo=of(scope, stream), scalingPolicy=scaling)
+
+
+def held(server: HutchServer, stream: str) -> str:
+    """Return the name under which the controller knows the chunks of a stream."""
+    told = re.search(rf"stream created stream={stream} .*generation=(\d+)", server.logs)
+    assert told is not None
+    return f"_{stream}-{told[1]}"
 
 
 def environment_of(user: str, password: str = PASSWORD) -> dict[str, str]:

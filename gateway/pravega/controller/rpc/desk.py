@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from gateway.awaiting import next_turn
 from gateway.pravega.controller.controller import Controller
-from gateway.pravega.controller.directory import Directory
+from gateway.pravega.controller.directory import Names, wanted
 from gateway.pravega.controller.epochs import Segment
+from gateway.pravega.controller.lists.sight import Sight
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Caller
+from gateway.pravega.controller.rights import Caller, Minting
 
 PAGE: Final = 100
 """Names in one answer to a list."""
-LOOKS_A_TURN: Final = 500
-"""Names that are looked at before others have their turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +29,12 @@ class Desk:
     controller: Controller
     address: tuple[str, int]
     caller: Caller
-    token: Callable[[Caller, str, str], str]
+    token: Minting
+
+    @property
+    def sight(self) -> Sight:
+        """The caller's sight of what there is."""
+        return Sight(self.controller.registry, self.caller)
 
 
 def info(scope: str, stream: str) -> pb.StreamInfo:
@@ -56,17 +59,8 @@ def ranges(of: pb.StreamInfo, segments: Iterable[Segment]) -> list[pb.SegmentRan
 
 
 async def page(
-    names: Directory[Any], token: str, is_wanted: Callable[[str], bool]
+    names: Names, token: str, is_wanted: Callable[[str], bool]
 ) -> tuple[list[str], pb.ContinuationToken]:
     """Return the wanted names behind a token, in order, and the token of what follows them."""
-    found: list[str] = []
-    looks = 0
-    name = names.after(token)
-    while name is not None and len(found) < PAGE:
-        if is_wanted(name):
-            found.append(name)
-        looks += 1
-        if looks % LOOKS_A_TURN == 0:
-            await next_turn()
-        name = names.after(name)
+    found = await wanted(names, is_wanted, behind=token, most=PAGE)
     return found, pb.ContinuationToken(token=found[-1] if found else token)

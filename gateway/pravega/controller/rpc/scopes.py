@@ -2,11 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from gateway.broker.access.model import Right
-from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
-from gateway.pravega.controller.model import Stream
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.readers.marks import Shown
 from gateway.pravega.controller.rpc.desk import Desk, info, page
 
 
@@ -24,13 +22,19 @@ async def create_scope(desk: Desk, request: pb.ScopeInfo) -> pb.CreateScopeStatu
 
 
 async def delete_scope(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
-    """Delete a scope that has no streams."""
+    """Delete a scope that has no streams and no tables."""
     return await _deleted(desk, request.scope, desk.controller.streams.delete_scope)
 
 
 async def delete_scope_recursive(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
-    """Delete a scope with all its streams."""
-    return await _deleted(desk, request.scope, desk.controller.delete_all)
+    """Delete a scope with all its streams and tables.
+
+    One that is not there is gone, as with Pravega.
+    """
+    found = await _deleted(desk, request.scope, desk.controller.delete_all)
+    if found.status == pb.DeleteScopeStatus.SCOPE_NOT_FOUND:
+        found.status = pb.DeleteScopeStatus.SUCCESS
+    return found
 
 
 async def _deleted(
@@ -49,30 +53,14 @@ async def _deleted(
 
 async def check_scope_exists(desk: Desk, request: pb.ScopeInfo) -> pb.ExistsResponse:
     """Return whether a scope exists of which the caller may see something."""
-    return pb.ExistsResponse(exists=await _shown(desk, request.scope) is not None)
+    return pb.ExistsResponse(exists=await desk.sight.streams(request.scope) is not None)
 
 
 async def list_scopes(desk: Desk, request: pb.ScopesRequest) -> pb.ScopesResponse:
     """List the scopes on which the caller has a right."""
     scopes = desk.controller.registry.scopes
-    names, token = await page(
-        scopes, request.continuationToken.token, lambda name: _has_right(desk, name)
-    )
+    names, token = await page(scopes, request.continuationToken.token, desk.sight.has_right)
     return pb.ScopesResponse(scopes=names, continuationToken=token)
-
-
-def _has_right(desk: Desk, scope: str) -> bool:
-    """Return whether the caller has any right on a scope."""
-    return any(desk.caller.may(right, scope, "") for right in Right)
-
-
-async def _shown(desk: Desk, scope: str) -> Directory[Stream] | None:
-    """Return the streams of a scope if the caller has a right on it, or may read one of them."""
-    streams = desk.controller.registry.scopes.get(scope)
-    if streams is None or _has_right(desk, scope):
-        return streams
-    names, _ = await page(streams, "", lambda name: desk.caller.may(Right.READ, scope, name))
-    return streams if names else None
 
 
 async def list_streams(desk: Desk, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
@@ -88,15 +76,15 @@ async def list_streams_for_tag(
 
 
 async def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
-    streams = await _shown(desk, scope)
+    streams = await desk.sight.streams(scope)
     if streams is None:
         return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
 
     def is_wanted(name: str) -> bool:
-        has_tag = not tag or tag in streams[name].policy.tags
-        return has_tag and desk.caller.may(Right.READ, scope, name)
+        has_tag = not tag or (name in streams and tag in streams[name].policy.tags)
+        return has_tag and desk.sight.may_read(scope, name)
 
-    names, after = await page(streams, token, is_wanted)
+    names, after = await page(Shown(streams), token, is_wanted)
     return pb.StreamsInScopeResponse(
         streams=[info(scope, name) for name in names], continuationToken=after
     )

@@ -6,6 +6,7 @@ from gateway.pravega.controller.errors import (
     NoSuchScope,
     NoSuchStream,
     StreamIsSealed,
+    TooFewSegments,
 )
 from gateway.pravega.controller.model import State
 from gateway.pravega.controller.proto import controller_pb2 as pb
@@ -70,7 +71,7 @@ async def get_segments_between(desk: Desk, request: pb.StreamCutRange) -> pb.Str
     stream = await desk.controller.stream(of.scope, of.stream)
     start, end = getattr(request, "from"), request.to
     for cut in (start, end):
-        if cut and not history.is_cut(stream.history, cut):
+        if cut and not history.is_cut(stream.history, cut, least=history.READ_OFF):
             raise InvalidRequest(f"no cut of {of.scope}/{of.stream}, of {len(cut)} segments")
     return pb.StreamCutRangeResponse(
         segments=segment_ids(of, history.between(stream, start, end)),
@@ -109,8 +110,13 @@ async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
             )
     except (NoSuchScope, NoSuchStream, StreamIsSealed):
         return pb.ScaleResponse(status=pb.ScaleResponse.FAILURE)
-    if scaled is None:
+    except TooFewSegments:
         return pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
+    if scaled is None:
+        there = desk.controller.registry.stream(of.scope, of.stream).history.open
+        is_open = {each.identity for each in there}.issuperset(request.sealedSegments)
+        refused = pb.ScaleResponse.FAILURE if is_open else pb.ScaleResponse.PRECONDITION_FAILED
+        return pb.ScaleResponse(status=refused)
     return pb.ScaleResponse(
         status=pb.ScaleResponse.STARTED, segments=ranges(of, scaled.made), epoch=scaled.number
     )
@@ -138,9 +144,10 @@ async def get_uri(desk: Desk, _request: pb.SegmentId) -> pb.NodeUri:
 
 
 async def get_delegation_token(desk: Desk, request: pb.StreamInfo) -> pb.DelegationToken:
-    """Return a token for a stream's segments, '' where none is needed."""
+    """Return a token for the segments of a stream, or a table; '' where none is needed."""
     return pb.DelegationToken(delegationToken=_token(desk, request))
 
 
 def _token(desk: Desk, of: pb.StreamInfo) -> str:
-    return desk.token(desk.caller, of.scope, of.stream)
+    has_table = of.stream in desk.controller.registry.tables.of(of.scope)
+    return desk.token(desk.caller, of.scope, of.stream, has_table=has_table)

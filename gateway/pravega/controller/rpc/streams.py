@@ -14,6 +14,7 @@ from gateway.pravega.controller.errors import (
     StreamNotSealed,
 )
 from gateway.pravega.controller.model import Policy, Stream
+from gateway.pravega.controller.names import marked
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import Desk, info
 
@@ -41,7 +42,7 @@ async def create_stream(desk: Desk, request: pb.StreamConfig) -> pb.CreateStream
 
 
 async def update_stream(desk: Desk, request: pb.StreamConfig) -> pb.UpdateStreamStatus:
-    """Give a stream another policy and other tags."""
+    """Change the policy and the tags of a stream."""
     of = request.streamInfo
     change = desk.controller.streams.update(of.scope, of.stream, _policy(request))
     return await _updated(desk, of, change)
@@ -55,22 +56,30 @@ async def truncate_stream(desk: Desk, request: pb.StreamCut) -> pb.UpdateStreamS
 
 
 async def seal_stream(desk: Desk, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
-    """Let a stream take no more."""
-    change = desk.controller.seal(request.scope, request.stream)
-    return await _updated(desk, request, change)
+    """Let a stream take no more; marks are none that clients write."""
+    of = marked(request.stream)
+    change = desk.controller.seal(request.scope, request.stream) if of is None else None
+    return await _updated(desk, request, change or _found(desk, request.scope, of or ""))
 
 
 async def delete_stream(desk: Desk, request: pb.StreamInfo) -> pb.DeleteStreamStatus:
-    """Delete a sealed stream."""
+    """Delete a sealed stream, or the marks of one."""
     status = pb.DeleteStreamStatus.SUCCESS
     try:
         async with desk.controller.hold(request.scope):
-            await desk.controller.streams.delete(request.scope, request.stream)
+            if (of := marked(request.stream)) is not None:
+                await desk.controller.streams.delete_marks(request.scope, of)
+            else:
+                await desk.controller.streams.delete(request.scope, request.stream)
     except (NoSuchScope, NoSuchStream):
         status = pb.DeleteStreamStatus.STREAM_NOT_FOUND
     except StreamNotSealed:
         status = pb.DeleteStreamStatus.STREAM_NOT_SEALED
     return pb.DeleteStreamStatus(status=status)
+
+
+async def _found(desk: Desk, scope: str, name: str) -> None:
+    desk.controller.registry.stream(scope, name)
 
 
 async def check_stream_exists(desk: Desk, request: pb.StreamInfo) -> pb.ExistsResponse:

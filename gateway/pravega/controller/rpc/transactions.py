@@ -8,20 +8,25 @@ from gateway.pravega.controller.errors import (
     NoSuchStream,
     NoSuchTransaction,
 )
-from gateway.pravega.controller.model import TransactionState
+from gateway.pravega.controller.model import Transaction, TransactionState
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import Desk, ranges
 
-LEASE_MS_MAX: Final = 24 * 3600 * 1000
+LEASE_MS_MIN: Final = 10_000
+LEASE_MS_MAX: Final = 600_000
+"""Bounds of Pravega's."""
+LISTED_MAX: Final = 500
 _HALF: Final = 64
+_NO_TIME: Final = -(1 << 63)
 _HALF_MASK: Final = (1 << _HALF) - 1
 
 
 async def create_transaction(desk: Desk, request: pb.CreateTxnRequest) -> pb.CreateTxnResponse:
     """Begin a transaction; answer its id and the segments that it writes beside."""
     of = request.streamInfo
-    if not 0 < request.lease <= LEASE_MS_MAX:
-        raise InvalidRequest(f"a lease of {request.lease} ms: 1 … {LEASE_MS_MAX} are possible")
+    if not LEASE_MS_MIN <= request.lease <= LEASE_MS_MAX:
+        bounds = f"{LEASE_MS_MIN} … {LEASE_MS_MAX}"
+        raise InvalidRequest(f"a lease of {request.lease} ms: {bounds} are possible")
     async with desk.controller.hold(of.scope):
         transaction, segments = await desk.controller.transactions.create(
             of.scope, of.stream, request.lease, desk.caller.name
@@ -74,6 +79,36 @@ async def check_transaction_state(desk: Desk, request: pb.TxnRequest) -> pb.TxnS
     return pb.TxnState(state=cast(pb.TxnState.State, int(found.state)))
 
 
+async def list_completed_transactions(
+    desk: Desk, request: pb.ListCompletedTxnRequest
+) -> pb.ListCompletedTxnResponse:
+    """List the transactions that ended last, as they began; none of a stream that is not there."""
+    try:
+        of = request.streamInfo
+        stream = desk.controller.registry.stream(of.scope, of.stream)
+    except (NoSuchScope, NoSuchStream):
+        return pb.ListCompletedTxnResponse()
+    known = desk.controller.registry.transactions_of(stream)
+    over = [each for each in known if each.state.is_over]
+    latest = {each.identity for each in sorted(over, key=_ended_ms)[-LISTED_MAX:]}
+    return pb.ListCompletedTxnResponse(
+        response=[
+            pb.TxnResponse(
+                txnId=_txn_id(each.identity),
+                status=pb.TxnResponse.COMMITTED
+                if each.state is TransactionState.COMMITTED
+                else pb.TxnResponse.ABORTED,
+            )
+            for each in over
+            if each.identity in latest
+        ]
+    )
+
+
+def _ended_ms(transaction: Transaction) -> int:
+    return transaction.ended_ms
+
+
 async def _ended(desk: Desk, request: pb.TxnRequest, *, is_commit: bool) -> pb.TxnStatus:
     of = request.streamInfo
     transactions = desk.controller.transactions
@@ -82,6 +117,11 @@ async def _ended(desk: Desk, request: pb.TxnRequest, *, is_commit: bool) -> pb.T
         async with desk.controller.hold(of.scope):
             desk.controller.registry.stream(of.scope, of.stream)
             is_done = await end(of.scope, of.stream, _identity(request.txnId))
+            if is_commit and is_done and request.writerId and request.timestamp != _NO_TIME:
+                stream = desk.controller.registry.stream(of.scope, of.stream)
+                await desk.controller.times.tell_committed(
+                    stream, request.writerId, request.timestamp
+                )
     except (NoSuchScope, NoSuchStream):
         return pb.TxnStatus(status=pb.TxnStatus.STREAM_NOT_FOUND)
     except NoSuchTransaction:

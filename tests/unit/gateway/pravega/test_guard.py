@@ -1,6 +1,7 @@
 """Rights of clients of the wire protocol."""
 
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -181,3 +182,20 @@ def test_no_token_opens_what_is_the_servers_own() -> None:
     assert code_of(guard, sealing(CHUNKS, token)) == OWNED
     assert code_of(guard, reading(USERS, token)) == OWNED
     assert code_of(guard, reading(CHUNKS, token)) is None
+
+
+MARKS = "scope/_MARKstream/0.#epoch.0"
+
+
+def test_marks_are_made_by_clients_where_no_token_is_asked_for_and_written_by_none() -> None:
+    made = m.CreateSegment(5, MARKS, 0, 0, "", 0)
+    assert code_of(GATEWAY, made) is None
+    assert code_of(GATEWAY, m.DeleteSegment(5, MARKS, "")) is None
+    assert code_of(GATEWAY, m.SetupAppend(5, UUID(int=1), MARKS, "")) == OWNED
+    assert code_of(GATEWAY, sealing(MARKS)) == OWNED
+    of_chunks = f"{CHUNKS.partition('/')[0]}/_MARK{CHUNKS.split('/')[1]}/0.#epoch.0"
+    assert code_of(GATEWAY, m.CreateSegment(5, of_chunks, 0, 0, "", 0)) == OWNED
+
+    token = TOKENS.mint({resource_of("scope", "_MARKstream"): READ_UPDATE}, now_ms=NOW_MS)
+    asking = Guard(Ownership(owns=is_own, shows=is_of_a_stream), TOKENS)
+    assert code_of(asking, m.CreateSegment(5, MARKS, 0, 0, token, 0)) == OWNED

@@ -10,6 +10,12 @@ from store.wire.codec import encode
 from store.wire.layout import Message
 
 
+def _of_fixed_keys(version: int) -> s.KeyVersionMismatch:
+    error = s.KeyVersionMismatch("t", b"k", version)
+    error.key_length = 1
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "reply"),
     [
@@ -21,6 +27,7 @@ from store.wire.layout import Message
         (s.TableNotEmpty("t"), e.TableSegmentNotEmpty(1, "a", "t")),
         (s.KeyVersionMismatch("t", b"k", NOT_EXISTS), e.TableKeyDoesNotExist(1, "a", "t")),
         (s.KeyVersionMismatch("t", b"k", 5), e.TableKeyBadVersion(1, "a", "t")),
+        (_of_fixed_keys(NOT_EXISTS), e.TableKeyBadVersion(1, "a", "t")),
         (s.NotATable("t"), e.ErrorMessage(1, "a", "t", 0)),
         (s.InvalidArgument("t"), e.ErrorMessage(1, "a", "t", 0)),
         (s.DiskFull("t"), e.ErrorMessage(1, "a", "t", -1)),

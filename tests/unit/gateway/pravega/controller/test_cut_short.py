@@ -26,6 +26,8 @@ Change = Callable[[Controller], Coroutine[Any, Any, object]]
 async def _made(controller: Controller) -> None:
     await controller.streams.create_scope("scope")
     await controller.streams.create("scope", "stream", Policy(segments=2))
+    # Its segments may merge, as it needs only one.
+    await controller.streams.update("scope", "stream", Policy(scale_type=2, rate=1, factor=2))
 
 
 async def _sealed(controller: Controller) -> None:
@@ -66,7 +68,14 @@ CHANGES: dict[str, tuple[Change, Change]] = {
         lambda c: c.streams.create_scope("scope"),
         lambda c: c.streams.create("scope", "stream", Policy(segments=3)),
     ),
-    "update": (_made, lambda c: c.streams.update("scope", "stream", Policy(tags=("a",)))),
+    "update": (
+        _made,
+        lambda c: c.streams.update("scope", "stream", Policy(segments=2, tags=("a",))),
+    ),
+    "update to more segments": (
+        _made,
+        lambda c: c.streams.update("scope", "stream", Policy(segments=3)),
+    ),
     "scale": (_made, lambda c: c.streams.scale("scope", "stream", [0], [(0.0, 0.2), (0.2, 0.5)])),
     "truncate": (_scaled, lambda c: c.streams.truncate("scope", "stream", {(1 << 32) + 2: 0})),
     "seal": (_begun, lambda c: c.seal("scope", "stream")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
 import time
 from itertools import pairwise
@@ -11,7 +12,7 @@ import pytest
 
 from gateway.pravega.controller import history as facts
 from gateway.pravega.controller.epochs import Epoch, History, Segment
-from gateway.pravega.controller.history import evenly, scaled
+from gateway.pravega.controller.history import evenly, is_done, scaled
 
 Cut = dict[int, int]
 
@@ -126,6 +127,9 @@ def test_a_history_goes_on_without_its_oldest_epochs(seed: int) -> None:
         [(0.0, 0.6), (0.5, 1.0)],
         [(0.0, 0.5), (0.5, 0.5), (0.5, 1.0)],
         [(0.0, 0.5), (0.5, 0.5 + 1e-10), (0.5 + 1e-10, 1.0)],
+        [(math.nan, 1.0)],
+        [(0.0, math.nan), (math.nan, 1.0)],
+        [(-math.inf, math.inf)],
         [],
     ],
 )
@@ -133,6 +137,27 @@ def test_ranges_with_a_gap_a_key_in_two_or_no_keys_are_refused(
     ranges: list[tuple[float, float]],
 ) -> None:
     assert scaled(History((evenly(2, 0, 0),)), [0, 1], ranges, 0) is None
+
+
+@pytest.mark.parametrize("count", [3, 5, 7, 49, 1_000])
+def test_new_segments_have_the_edges_of_the_old_ones_to_the_last_bit(count: int) -> None:
+    first = evenly(count, 0, 0)
+    history = History((first,))
+    for number, segment in enumerate(first.made):
+        low, high = number / count, (number + 1) / count
+        ranges = [(low, (low + high) / 2), ((low + high) / 2 + 1e-16, high)]
+        epoch = scaled(history, [segment.identity], ranges, 0)
+        assert epoch is not None
+        one, other = epoch.made
+        assert (one.low, one.high, other.high) == (segment.low, other.low, segment.high)
+        assert is_done(epoch, [segment.identity], ranges)
+
+
+def test_first_segments_have_the_edges_that_clients_compute() -> None:
+    width = 1.0 / 5
+
+    assert [each.low for each in evenly(5, 0, 0).made] == [place * width for place in range(5)]
+    assert evenly(49, 0, 0).made[-1].high == 1
 
 
 def test_only_open_segments_end() -> None:

@@ -55,3 +55,35 @@ def test_a_caller_without_a_right_gets_no_token() -> None:
 def test_no_name_gets_a_token_for_a_scope_or_another_stream(scope: str, stream: str) -> None:
     with pytest.raises(NoRight):
         TOKEN(Anyone(), scope, stream)
+
+
+class OnNames(Only):
+    """A caller with rights to streams of some names."""
+
+    def __init__(self, **rights: Right) -> None:
+        super().__init__()
+        self.of = rights
+
+    def may(self, right: Right, scope: str, stream: str) -> bool:  # noqa: ARG002
+        return self.of.get(stream) is right
+
+
+def test_a_token_for_a_table_has_the_rights_to_its_name_and_to_that_of_its_parts() -> None:
+    caller = OnNames(t=Right.READ, t_kvtable=Right.WRITE)
+
+    claims = TOKENS.check(TOKEN(caller, "scope", "t", has_table=True), NOW_MS)
+    assert claims.rights_to(("scope", "t")) == {Right.READ}
+    assert claims.rights_to(("scope", "t_kvtable")) == {Right.READ, Right.WRITE}
+
+    claims = TOKENS.check(TOKEN(caller, "scope", "t"), NOW_MS)
+    assert claims.rights_to(("scope", "t_kvtable")) == set()
+
+
+def test_rights_to_the_parts_of_a_table_are_none_to_a_stream_of_its_name() -> None:
+    caller = OnNames(t_kvtable=Right.READ)
+
+    claims = TOKENS.check(TOKEN(caller, "scope", "t", has_table=True), NOW_MS)
+    assert claims.rights_to(("scope", "t")) == set()
+    assert claims.rights_to(("scope", "t_kvtable")) == {Right.READ}
+    with pytest.raises(NoRight):
+        TOKEN(caller, "scope", "t")

@@ -13,11 +13,12 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.awaiting import awaited
-from gateway.pravega.controller.directory import Directory
+from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rpc.desk import LOOKS_A_TURN, page
+from gateway.pravega.controller.rpc.desk import page
 from gateway.pravega.controller.rpc.table import CALLS
-from gateway.pravega.controller.service import SERVICE, ControllerService
+from gateway.pravega.controller.service import SERVICE, ControllerService, Rounds
+from gateway.pravega.controller.times.writers import Writer
 from tests.controller_rig import World
 from tests.grpc_rig import listening
 
@@ -64,6 +65,19 @@ async def made(ask: Ask, segments: int = 2) -> None:
     await ask("createScope", pb.ScopeInfo(scope="scope"))
     config = pb.StreamConfig(streamInfo=OF, scalingPolicy=pb.ScalingPolicy(minNumSegments=segments))
     assert (await ask("createStream", config)).status == pb.CreateStreamStatus.SUCCESS
+
+
+async def made_to_merge(ask: Ask) -> None:
+    """Make a stream of two segments, of which its policy asks for one at least."""
+    await made(ask)
+    policy = pb.ScalingPolicy(
+        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC,
+        targetRate=1_000,
+        scaleFactor=2,
+        minNumSegments=1,
+    )
+    changed = await ask("updateStream", pb.StreamConfig(streamInfo=OF, scalingPolicy=policy))
+    assert changed.status == pb.UpdateStreamStatus.SUCCESS
 
 
 async def scaled(ask: Ask) -> pb.ScaleResponse:
@@ -114,7 +128,7 @@ async def test_a_stream_without_segments_is_refused(ask: Ask) -> None:
 
 
 async def test_a_split_and_a_merge_are_followed_from_segment_to_segment(ask: Ask) -> None:
-    await made(ask)
+    await made_to_merge(ask)
 
     response = await scaled(ask)
 
@@ -131,11 +145,27 @@ async def test_a_split_and_a_merge_are_followed_from_segment_to_segment(ask: Ask
     assert checked.status == pb.ScaleStatusResponse.SUCCESS
 
 
+async def test_a_scaling_that_comes_again_has_the_same_answer(ask: Ask, world: World) -> None:
+    await made_to_merge(ask)
+    first = await scaled(ask)
+
+    assert await scaled(ask) == first
+    assert len(world.controller.registry.stream("scope", "stream").history.epochs) == 2
+
+
+async def test_a_scaling_below_the_least_number_is_refused(ask: Ask) -> None:
+    await made(ask)
+
+    assert (await scaled(ask)).status == pb.ScaleResponse.PRECONDITION_FAILED
+
+
 async def test_a_scaling_with_a_gap_changes_nothing(ask: Ask, world: World) -> None:
     await made(ask)
     keys = [pb.ScaleRequest.KeyRangeEntry(start=0.0, end=0.4)]
 
     request = pb.ScaleRequest(streamInfo=OF, sealedSegments=[0], newKeyRanges=keys)
+    assert (await ask("scale", request)).status == pb.ScaleResponse.FAILURE
+    request = pb.ScaleRequest(streamInfo=OF, sealedSegments=[9], newKeyRanges=keys)
     assert (await ask("scale", request)).status == pb.ScaleResponse.PRECONDITION_FAILED
 
     info = await world.info("scope/stream/0.#epoch.0")
@@ -144,7 +174,7 @@ async def test_a_scaling_with_a_gap_changes_nothing(ask: Ask, world: World) -> N
 
 
 async def test_what_lies_before_a_cut_is_deleted(ask: Ask, world: World) -> None:
-    await made(ask)
+    await made_to_merge(ask)
     await scaled(ask)
     await world.write("scope/stream/2.#epoch.1", b"0123456789")
 
@@ -160,7 +190,7 @@ async def test_what_lies_before_a_cut_is_deleted(ask: Ask, world: World) -> None
 
 
 async def test_segments_between_two_cuts_are_found(ask: Ask) -> None:
-    await made(ask)
+    await made_to_merge(ask)
     await scaled(ask)
 
     request = pb.StreamCutRange(streamInfo=OF, to={NEW: 0}, **{"from": {0: 0, 1: 0}})
@@ -214,6 +244,56 @@ async def test_a_lease_that_runs_out_aborts_and_a_ping_renews_it(ask: Ask, world
     assert not [name for name in world.segments() if "#transaction" in name]
 
 
+@pytest.mark.parametrize(
+    ("lease", "is_possible"),
+    [(9_999, False), (10_000, True), (600_000, True), (600_001, False), (0, False), (-1, False)],
+)
+async def test_a_lease_is_within_the_bounds_of_pravega(
+    ask: Ask, lease: int, *, is_possible: bool
+) -> None:
+    await made(ask)
+    request = pb.CreateTxnRequest(streamInfo=OF, lease=lease)
+    if is_possible:
+        assert (await ask("createTransaction", request)).activeSegments
+        return
+    with pytest.raises(grpc.aio.AioRpcError, match=f"a lease of {lease} ms: 10000 … 600000"):
+        await ask("createTransaction", request)
+
+
+async def test_a_transaction_tells_the_time_of_its_writer(ask: Ask, world: World) -> None:
+    await made(ask, segments=1)
+    begun = await ask("createTransaction", pb.CreateTxnRequest(streamInfo=OF, lease=60_000))
+    (part,) = (name for name in world.segments() if "#transaction" in name)
+    await world.write(part, b"event")
+    request = pb.TxnRequest(
+        streamInfo=OF, txnId=begun.txnId, writerId="writer", timestamp=-(1 << 63)
+    )
+    for time, expected in ((-(1 << 63), {}), (7, {"writer": Writer(7, {0: 5})})):
+        request.timestamp = time
+        assert (await ask("commitTransaction", request)).status == pb.TxnStatus.SUCCESS
+        known = world.controller.registry.times.get(("scope", "stream"))
+        assert (known.writers if known else {}) == expected
+
+
+async def test_transactions_that_are_over_are_listed_as_they_began(ask: Ask, world: World) -> None:
+    await made(ask, segments=1)
+    request = pb.ListCompletedTxnRequest(streamInfo=OF)
+    began = [
+        (await ask("createTransaction", pb.CreateTxnRequest(streamInfo=OF, lease=60_000))).txnId
+        for _ in range(3)
+    ]
+    for name, txn in (("abortTransaction", began[1]), ("commitTransaction", began[0])):
+        world.clock.now_ms += 1_000
+        await ask(name, pb.TxnRequest(streamInfo=OF, txnId=txn))
+
+    listed = (await ask("listCompletedTransactions", request)).response
+
+    over = [(began[0], pb.TxnResponse.COMMITTED), (began[1], pb.TxnResponse.ABORTED)]
+    assert [(each.txnId, each.status) for each in listed] == over
+    request.streamInfo.stream = "none"
+    assert not (await ask("listCompletedTransactions", request)).response
+
+
 async def test_a_stream_that_was_made_without_the_controller_is_found(
     ask: Ask, world: World
 ) -> None:
@@ -256,3 +336,30 @@ async def test_others_have_their_turn_while_a_list_looks_for_names_that_are_seen
     assert (names, token.token) == ([last], last)
     assert turns >= 10
     assert (await awaited(page(directory, last, last.__eq__)))[0] == []
+
+
+async def test_a_round_that_fails_does_not_end_the_rounds(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = ControllerService(
+        world.store, world.clock, lambda: ("localhost", 1), rounds=Rounds(retention_s=0.001)
+    )
+    rounds = 0
+    went_on = asyncio.Event()
+
+    async def retain() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 1:
+            raise KeyError("a mistake")
+        went_on.set()
+
+    service.controller.retain = retain  # type: ignore[method-assign]
+    await service.open()
+    async with asyncio.timeout(60):
+        await went_on.wait()
+    await service.stop()
+
+    assert [each.getMessage() for each in caplog.records if each.exc_info] == [
+        "a round of the controller failed"
+    ]

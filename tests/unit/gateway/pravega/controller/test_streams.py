@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 from gateway.awaiting import awaited
 from gateway.pravega.controller import streams, transactions
 from gateway.pravega.controller.epochs import Segment
-from gateway.pravega.controller.errors import InvalidRequest
+from gateway.pravega.controller.errors import InvalidRequest, TooFewSegments
 from gateway.pravega.controller.model import Policy, Stream
-from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX
+from gateway.pravega.controller.streams import GIVEN_UP_MAX, KNOWN_MAX, OPEN_MAX
 from gateway.pravega.room import SEGMENTS_MAX, USER_PARTS_MAX
 from tests.controller_rig import World
+
+IS_WHOLE = float(os.environ.get("HUTCH_TEST_FACTOR") or 1) > 1
+TIMES = 20_000 if IS_WHOLE else 300
 
 
 @pytest.fixture
@@ -69,28 +73,89 @@ async def test_no_more_segments_hold_data_than_may_be_until_some_are_given_up(
     for _ in range(SEGMENTS_MAX // OPEN_MAX - 1):
         await scale(world, OPEN_MAX)
     with pytest.raises(InvalidRequest, match="truncate it first"):
-        await scale(world, 1)
+        await scale(world, OPEN_MAX)
     await truncate(world)
     assert len(await scale(world, OPEN_MAX)) == OPEN_MAX
 
 
-@pytest.mark.slow
 async def test_segments_that_were_given_up_are_forgotten_where_there_are_too_many(
     world: World,
 ) -> None:
     await make(world, OPEN_MAX)
     (first, *_) = new, *_ = stream_of(world).history.open
-    for _ in range(KNOWN_MAX // OPEN_MAX):
+    for _ in range(3):
         (new, *_) = await scale(world, OPEN_MAX)
         await truncate(world)
     history = stream_of(world).history
 
-    assert len(history.segments) == KNOWN_MAX
+    assert len(history.segments) == OPEN_MAX + GIVEN_UP_MAX + OPEN_MAX
     assert first.identity not in history.segments
     assert new.identity in history.segments
     await world.close()
     await awaited((await world.open()).open())
     assert stream_of(world).history == history
+
+
+async def test_a_stream_that_is_truncated_is_scaled_without_end_in_a_small_record(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not IS_WHOLE:
+        monkeypatch.setattr(streams, "GIVEN_UP_MAX", TIMES // 4)
+    await make(world, 1)
+    for number in range(TIMES):
+        await scale(world, 1 + number % 3)
+        await truncate(world)
+    stream = stream_of(world)
+
+    assert stream.history.last.number == TIMES
+    assert len(stream.to_bytes()) < 1 << 20
+    assert len(stream.history.segments) < 2 * streams.GIVEN_UP_MAX
+    assert len(world.segments()) < 10
+
+
+async def test_a_policy_with_another_number_scales_at_once(world: World) -> None:
+    await make(world, 2)
+    for count in (5, 3):
+        await awaited(world.controller.streams.update("scope", "stream", Policy(segments=count)))
+        there = stream_of(world).history.open
+        assert [each.low for each in there] == pytest.approx([low for low, _ in parts(count)])
+
+
+async def test_a_policy_that_only_asks_for_the_least_scales_up_and_never_down(
+    world: World,
+) -> None:
+    await make(world, 2)
+    update = world.controller.streams.update
+    await awaited(update("scope", "stream", Policy(scale_type=2, rate=1, factor=1)))
+    assert len(stream_of(world).history.open) == 2
+    await awaited(update("scope", "stream", Policy(scale_type=2, rate=1, factor=1, segments=3)))
+    assert len(stream_of(world).history.open) == 3
+
+
+async def test_a_scaling_by_hand_keeps_the_least_number(world: World) -> None:
+    await make(world, 2)
+    await scale(world, 3)
+    with pytest.raises(TooFewSegments, match="1 segments of scope/stream would be left, of at"):
+        await scale(world, 1)
+    assert len(await scale(world, 2)) == 2
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(segments=0),
+        Policy(segments=OPEN_MAX + 1),
+        Policy(scale_type=1, rate=0, factor=2),
+        Policy(scale_type=2, rate=5, factor=0),
+        Policy(retention_type=1, retention=-1),
+    ],
+)
+async def test_a_policy_that_nothing_could_act_on_is_refused(world: World, policy: Policy) -> None:
+    await make(world, 1)
+    with pytest.raises(InvalidRequest):
+        await awaited(world.controller.streams.update("scope", "stream", policy))
+    with pytest.raises(InvalidRequest):
+        await awaited(world.controller.streams.create("scope", "other", policy))
 
 
 async def test_a_stream_forgets_an_epoch_though_a_transaction_writes_beside_it(

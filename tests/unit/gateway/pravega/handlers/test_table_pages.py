@@ -17,6 +17,12 @@ def test_a_page_asks_for_no_more_than_is_left() -> None:
     assert page.is_full
 
 
+def test_keys_of_another_beginning_are_not_of_a_page() -> None:
+    page = Page(2, b"ke")
+    page.add([TableEntry(b"k", b"", 1), SMALL, TableEntry(b"lke", b"", 1)])
+    assert (page.entries, page.step, page.is_full) == ([SMALL], 1, False)
+
+
 def test_a_page_is_full_while_one_more_step_still_fits() -> None:
     page = Page(1_000)
     size = 0

@@ -31,10 +31,10 @@ def values_of(client: WireClient, *names: bytes) -> list[bytes | None]:
     return [None if each.key.version == NO_KEY else each.value for each in read.entries]
 
 
-def pages_of(client: WireClient, count: int) -> Iterator[tuple[bytes, ...]]:
+def pages_of(client: WireClient, count: int, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
     continuation = b""
     while True:
-        request = t.ReadTableEntries(1, "t", "", count, continuation)
+        request = t.ReadTableEntries(1, "t", "", count, continuation, prefix)
         page = client.ask(request, t.TableEntriesRead)
         if not page.entries:
             return
@@ -81,6 +81,16 @@ def test_a_wrong_length_of_the_table_is_told_with_the_right_one(table: WireClien
     assert values_of(table, b"a") == [None]
 
 
+def test_the_offset_of_older_clients_demands_no_length(table: WireClient) -> None:
+    entries = (TableEntry(TableKey(b"a"), b"1"),)
+    for offset in (-1, ANY_VERSION):
+        request = t.UpdateTableEntries(1, "t", "", entries, offset)
+        table.ask(request, t.TableEntriesUpdated)
+        assert values_of(table, b"a") == [b"1"]
+        table.ask(t.RemoveTableKeys(1, "t", "", keys(b"a"), offset), t.TableKeysRemoved)
+    assert values_of(table, b"a") == [None]
+
+
 @pytest.mark.parametrize("count", [-1, 0, 1, 7, 1_000_000])
 def test_an_iteration_gives_each_entry_once_then_an_empty_page(
     table: WireClient, count: int
@@ -90,6 +100,21 @@ def test_an_iteration_gives_each_entry_once_then_an_empty_page(
     pages = list(pages_of(table, count))
     assert sorted(name for page in pages for name in page) == sorted(names)
     assert all(len(page) <= max(count, 1) for page in pages)
+
+
+@pytest.mark.parametrize("count", [1, 7, 1_000])
+def test_an_iteration_over_keys_with_a_prefix_gives_each_of_them_once(
+    table: WireClient, count: int
+) -> None:
+    for number in range(0, 400, 100):
+        put(table, *((b"%03d" % each, b"v") for each in range(number, number + 100)))
+    put(table, *((b"family%d" % number, b"v") for number in range(20)))
+
+    found = [name for page in pages_of(table, count, b"family") for name in page]
+
+    assert sorted(found) == sorted(b"family%d" % number for number in range(20))
+    assert sum(map(len, pages_of(table, count, b"39"))) == 10
+    assert list(pages_of(table, count, b"none")) == []
 
 
 def test_pages_are_cut_so_that_they_fit_into_a_frame(table: WireClient) -> None:
@@ -135,6 +160,9 @@ def test_keys_of_a_fixed_length_are_ordered_and_held_to_it(client: WireClient) -
     client.ask(update((b"abc", b"")), e.ErrorMessage)
     client.ask(t.ReadTable(1, "t", "", keys(b"abc")), e.ErrorMessage)
     client.ask(t.RemoveTableKeys(1, "t", "", keys(b"abc")), e.ErrorMessage)
+    client.ask(update((b"xx", b""), version=1), e.TableKeyBadVersion)
+    wrong_way = t.ReadTableKeys(1, "t", "", 9, from_key=b"bb", to_key=b"aa", continuation=b"")
+    client.ask(wrong_way, e.ErrorMessage)
 
 
 def test_only_an_empty_table_is_deleted_where_that_is_asked(table: WireClient) -> None:

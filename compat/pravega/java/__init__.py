@@ -1,0 +1,1 @@
+"""Programs on Pravega's Java client, on a real Pravega and on Hutch."""

@@ -1,0 +1,1 @@
+"""The check of what the controller keeps, in a store that no server has open."""

@@ -1,0 +1,159 @@
+"""Lists of what the controller knows, for administrators."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from gateway.awaiting import next_turn
+from gateway.pravega.controller.controller import Controller
+from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory, wanted
+from gateway.pravega.controller.lists.sight import Sight
+from gateway.pravega.controller.model import Policy, Stream
+from gateway.pravega.controller.readers.group import ReaderGroup
+from gateway.pravega.controller.rights import Rights
+from gateway.pravega.controller.tables.model import KeyValueTable
+
+Listing: TypeAlias = tuple[Sequence[Any], Callable[[Any], dict[str, object]]]
+"""Things in the order of their names, and what shows one of them."""
+
+_SCALING: Final = ("fixed", "kbytes_per_second", "events_per_second")
+_RETENTION: Final = ("none", "time", "size")
+_RELEASE: Final = ("none", "manual_at_stream_cut", "automatic_at_last_checkpoint")
+"""Pravega's names for its numbers."""
+
+
+class Lists:
+    """Lists for administrators, each of what a caller may see.
+
+    Its methods are coroutines on `gateway.pending`. None: there is no scope of this name, or the
+    caller may see nothing of it.
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        """Show what a controller knows."""
+        self._controller = controller
+        self._registry = controller.registry
+
+    async def scopes(self, caller: Rights) -> Listing:
+        """Return the scopes, each with numbers of what the caller sees in it."""
+        sight = Sight(self._registry, caller)
+        groups = Counter(
+            each.scope for each in await _groups(sight, self._registry.groups.values())
+        )
+        rows = []
+        for scope in await wanted(self._registry.scopes, lambda _: True):
+            if await sight.streams(scope) is None:
+                continue
+            rows.append(
+                {
+                    "name": scope,
+                    "streams": len(await self._streams(sight, scope)),
+                    "reader_groups": groups[scope],
+                    "tables": len(await self._tables(sight, scope)),
+                }
+            )
+        return rows, dict
+
+    async def streams(self, caller: Rights, scope: str) -> Listing | None:
+        """Return the streams of a scope that the caller may read, without the streams of marks."""
+        sight = Sight(self._registry, caller)
+        if await sight.streams(scope) is None:
+            return None
+        return await self._streams(sight, scope), stream_row
+
+    async def reader_groups(self, caller: Rights, scope: str) -> Listing | None:
+        """Return the groups of readers of a scope, each with the bytes that it has not given up.
+
+        These are unknown to a caller without any right on one of the group's streams.
+        """
+        sight = Sight(self._registry, caller)
+        if await sight.streams(scope) is None:
+            return None
+        found = []
+        groups = await _groups(sight, self._registry.groups_of(scope))
+        for group in sorted(groups, key=lambda each: each.name):
+            is_known = all(sight.has_right(*each.split("/", 1)) for each in group.subscribed)
+            unread = await self._controller.behind.bytes_of(group) if is_known else None
+            found.append((group, unread))
+        return found, lambda each: group_row(*each)
+
+    async def tables(self, caller: Rights, scope: str) -> Listing | None:
+        """Return the tables of a scope that the caller may read."""
+        sight = Sight(self._registry, caller)
+        if await sight.streams(scope) is None:
+            return None
+        return await self._tables(sight, scope), table_row
+
+    async def _streams(self, sight: Sight, scope: str) -> list[Stream]:
+        streams = self._registry.scopes.get(scope, Directory[Stream]())
+        names = await wanted(streams, lambda name: sight.may_read(scope, name))
+        return [streams[name] for name in names if name in streams]
+
+    async def _tables(self, sight: Sight, scope: str) -> list[KeyValueTable]:
+        tables = self._registry.tables.of(scope)
+        names = await wanted(tables, lambda name: sight.may_read_table(scope, name))
+        return [tables[name] for name in names if name in tables]
+
+
+async def _groups(sight: Sight, groups: Iterable[ReaderGroup]) -> list[ReaderGroup]:
+    """Return the groups of readers that a caller sees, without those that are being deleted."""
+    found = []
+    for number, each in enumerate(list(groups), start=1):
+        if not each.is_ending and sight.may_see_group(each.scope, each.name):
+            found.append(each)
+        if number % LOOKS_A_TURN == 0:
+            await next_turn()
+    return found
+
+
+def stream_row(stream: Stream) -> dict[str, object]:
+    """Show a stream."""
+    return {
+        "name": stream.name,
+        "state": stream.state.value,
+        "segments": len(stream.history.open),
+        "epoch": stream.history.last.number,
+        "scaling": _scaling(stream.policy),
+        "retention": _retention(stream.policy),
+        "tags": list(stream.policy.tags),
+    }
+
+
+def _scaling(policy: Policy) -> dict[str, object]:
+    rates: dict[str, object] = {}
+    if policy.scale_type:
+        rates = {"target_rate": policy.rate, "scale_factor": policy.factor}
+    return {"type": _named(_SCALING, policy.scale_type), **rates, "min_segments": policy.segments}
+
+
+def _retention(policy: Policy) -> dict[str, object]:
+    kept: dict[str, object] = {}
+    if policy.retention_type:
+        kept = {"min": policy.retention, "max": policy.retention_max}
+    return {"type": _named(_RETENTION, policy.retention_type), **kept}
+
+
+def _named(names: Sequence[str], number: int) -> str:
+    """Return the name of a number; clients may send some that Pravega has no name for."""
+    return names[number] if 0 <= number < len(names) else str(number)
+
+
+def group_row(group: ReaderGroup, unread_bytes: int | None) -> dict[str, object]:
+    """Show a group of readers."""
+    return {
+        "name": group.name,
+        "streams": sorted(group.starts),
+        "retention": _RELEASE[group.retention],
+        "unread_bytes": unread_bytes,
+    }
+
+
+def table_row(table: KeyValueTable) -> dict[str, object]:
+    """Show a table."""
+    return {
+        "name": table.name,
+        "state": table.state.value,
+        "partitions": table.config.partitions,
+        "primary_key_bytes": table.config.primary,
+        "secondary_key_bytes": table.config.secondary,
+    }

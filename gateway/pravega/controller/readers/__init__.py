@@ -1,0 +1,1 @@
+"""Needs of readers beside their streams: their groups, and the marks of time in a stream."""

@@ -1,0 +1,1 @@
+"""Tables of keys and values that clients make by the controller."""

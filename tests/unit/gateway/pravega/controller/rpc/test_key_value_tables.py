@@ -1,0 +1,185 @@
+"""Calls about tables, with the rights of their caller."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.awaiting import awaited
+from gateway.broker.access.model import Right
+from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rights import Anyone, Caller, minting
+from gateway.pravega.controller.rpc import key_value_tables as calls
+from gateway.pravega.controller.rpc import scopes, segments
+from gateway.pravega.controller.rpc.desk import PAGE, Desk
+from gateway.pravega.tokens import Tokens
+from tests.controller_rig import World
+
+TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")
+CREATED = pb.CreateKeyValueTableStatus
+DELETED = pb.DeleteKVTableStatus
+
+Of = Callable[[Caller], Desk]
+
+
+class Only:
+    """A caller with some rights to streams of some names."""
+
+    name = "app"
+
+    def __init__(self, *rights: Right, names: tuple[str, ...]) -> None:
+        self.rights = rights
+        self.names = names
+
+    def may(self, right: Right, scope: str, stream: str) -> bool:
+        return right in self.rights and f"{scope}/{stream}" in self.names
+
+
+@pytest.fixture
+async def desk_of(tmp_path: Path) -> AsyncIterator[Of]:
+    """Desks on a controller that has the scope `scope`."""
+    world = World(tmp_path)
+    await awaited((await world.open()).open())
+    await awaited(world.controller.streams.create_scope("scope"))
+    token = minting(TOKENS, world.clock)
+
+    def desk_of(caller: Caller) -> Desk:
+        return Desk(
+            controller=world.controller, address=("localhost", 1), caller=caller, token=token
+        )
+
+    yield desk_of
+    await world.close()
+
+
+@pytest.fixture
+def desk(desk_of: Of) -> Desk:
+    return desk_of(Anyone())
+
+
+def config(name: str = "t", scope: str = "scope", partitions: int = 2) -> pb.KeyValueTableConfig:
+    return pb.KeyValueTableConfig(
+        scope=scope,
+        kvtName=name,
+        partitionCount=partitions,
+        primaryKeyLength=4,
+        secondaryKeyLength=2,
+        rolloverSizeBytes=1_000,
+    )
+
+
+def named(name: str = "t", scope: str = "scope") -> pb.KeyValueTableInfo:
+    return pb.KeyValueTableInfo(scope=scope, kvtName=name)
+
+
+def in_scope(scope: str = "scope", token: str = "") -> pb.KVTablesInScopeRequest:
+    return pb.KVTablesInScopeRequest(
+        scope=pb.ScopeInfo(scope=scope), continuationToken=pb.ContinuationToken(token=token)
+    )
+
+
+async def created(desk: Desk, request: pb.KeyValueTableConfig) -> int:
+    return (await awaited(calls.create(desk, request))).status
+
+
+async def listed(desk: Desk) -> list[str]:
+    answer = await awaited(calls.list_tables(desk, in_scope()))
+    assert answer.status == pb.KVTablesInScopeResponse.SUCCESS
+    return [each.kvtName for each in answer.kvtables]
+
+
+async def test_statuses_are_pravega_s(desk: Desk) -> None:
+    assert await created(desk, config()) == CREATED.SUCCESS
+    assert await created(desk, config(partitions=1)) == CREATED.TABLE_EXISTS
+    assert await created(desk, config(scope="other")) == CREATED.SCOPE_NOT_FOUND
+    assert await created(desk, config("_t")) == CREATED.INVALID_TABLE_NAME
+    assert await created(desk, config("_t", scope="other")) == CREATED.INVALID_TABLE_NAME
+    with pytest.raises(InvalidRequest):
+        await created(desk, config("u", partitions=0))
+
+    for status in (DELETED.SUCCESS, DELETED.TABLE_NOT_FOUND):
+        assert (await awaited(calls.delete(desk, named()))).status == status
+    missing = await awaited(calls.delete(desk, named(scope="other")))
+    assert missing.status == DELETED.TABLE_NOT_FOUND
+
+
+async def test_a_table_s_configuration_is_what_it_was_made_with(desk: Desk) -> None:
+    await created(desk, config())
+
+    answer = await awaited(calls.get_configuration(desk, named()))
+
+    assert answer == pb.KeyValueTableConfigResponse(config=config())
+    missing = await awaited(calls.get_configuration(desk, named("u")))
+    assert missing.status == pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND
+
+
+async def test_parts_are_told_with_their_keys_and_a_token_for_them(desk: Desk) -> None:
+    await created(desk, config())
+
+    answer = await awaited(calls.get_segments(desk, named()))
+
+    assert [
+        (each.segmentId.streamInfo.stream, each.segmentId.segmentId, each.minKey, each.maxKey)
+        for each in answer.segmentRanges
+    ] == [("t", 0, 0.0, 0.5), ("t", 1, 0.5, 1.0)]
+    claims = TOKENS.check(answer.delegationToken, 1_000_000)
+    assert claims.rights_to(("scope", "t_kvtable")) == set(Right)
+    with pytest.raises(NoSuchTable):
+        await awaited(calls.get_segments(desk, named("u")))
+
+
+async def test_a_token_for_a_stream_is_for_a_table_of_its_name_as_well_if_there_is_one(
+    desk: Desk,
+) -> None:
+    of = pb.StreamInfo(scope="scope", stream="t")
+    for rights in (set(), set(Right)):
+        answer = await awaited(segments.get_delegation_token(desk, of))
+        claims = TOKENS.check(answer.delegationToken, 1_000_000)
+        assert claims.rights_to(("scope", "t_kvtable")) == rights
+        await created(desk, config())
+
+
+async def test_lists_come_in_pages(desk: Desk) -> None:
+    names = [f"t{number:04}" for number in range(PAGE + 1)]
+    for name in names:
+        await created(desk, config(name, partitions=1))
+
+    first = await awaited(calls.list_tables(desk, in_scope()))
+    second = await awaited(calls.list_tables(desk, in_scope(token=first.continuationToken.token)))
+    third = await awaited(calls.list_tables(desk, in_scope(token=second.continuationToken.token)))
+
+    assert [len(each.kvtables) for each in (first, second, third)] == [PAGE, 1, 0]
+    assert [each.kvtName for each in (*first.kvtables, *second.kvtables)] == names
+    missing = await awaited(calls.list_tables(desk, in_scope("other")))
+    assert missing.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND
+
+
+async def test_a_list_has_what_its_caller_may_read_alone(desk: Desk, desk_of: Of) -> None:
+    for name in ("a", "b", "c"):
+        await created(desk, config(name))
+
+    readers = [
+        Only(Right.READ, names=("scope/a", "scope/c_kvtable")),
+        Only(Right.READ, names=("scope/", "scope/b")),
+        Only(Right.READ, names=("scope/",)),
+    ]
+    assert [await listed(desk_of(each)) for each in readers] == [["a", "c"], ["b"], []]
+    for stranger in (
+        Only(Right.WRITE, names=("scope/a",)),
+        Only(Right.READ, names=("scope/d",)),
+    ):
+        answer = await awaited(calls.list_tables(desk_of(stranger), in_scope()))
+        assert answer.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND
+
+
+async def test_a_scope_is_seen_by_a_caller_that_may_read_a_table_in_it(
+    desk: Desk, desk_of: Of
+) -> None:
+    await created(desk, config("a"))
+    for name, is_seen in (("scope/a", True), ("scope/b", False)):
+        reader = desk_of(Only(Right.READ, names=(name,)))
+        answer = await awaited(scopes.check_scope_exists(reader, pb.ScopeInfo(scope="scope")))
+        assert answer.exists == is_seen
