@@ -14,6 +14,9 @@ from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entri
 PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 """A page of an iteration ends early above this, so that large values do not take a gigabyte."""
 
+CACHED_BYTES: Final = 1024 * 1024
+"""Bytes of values that are copied and checked on the loop at once: some 2 ms."""
+
 DELTA_BYTES: Final = 64 * 1024
 """Bytes that a delta read decodes on the loop: small entries of so many take about 1 ms."""
 
@@ -106,9 +109,12 @@ class TableReading:
         found: Sequence[KeyChange],
         done: Callable[[list[TableEntry] | StoreError], object],
     ) -> None:
-        """Get the values that are not kept in memory, from the page cache or on a thread."""
+        """Get the values that are not kept in memory, from the page cache or on a thread.
+
+        What is above `CACHED_BYTES` comes on a thread, wherever it is.
+        """
         try:
-            values = [self._value_or_place(segment, key, entry) for key, entry in found]
+            values = list(self._values_or_places(segment, found))
         except StoreError as error:
             done(error)
             return
@@ -132,10 +138,19 @@ class TableReading:
         else:
             answer([])
 
-    def _value_or_place(self, segment: Segment, key: bytes, entry: KeyEntry) -> bytes | Place:
-        if entry.value is not None:
-            return entry.value
-        place = segment.committed.place_of(entry.position, entry.size)
+    def _values_or_places(
+        self, segment: Segment, found: Sequence[KeyChange]
+    ) -> Iterator[bytes | Place]:
+        size = 0
+        for key, entry in found:
+            if entry.value is not None:
+                yield entry.value
+                continue
+            place = segment.committed.place_of(entry.position, entry.size)
+            size += place.size
+            yield place if size > CACHED_BYTES else self._cached(segment, key, entry, place)
+
+    def _cached(self, segment: Segment, key: bytes, entry: KeyEntry, place: Place) -> bytes | Place:
         data = self._reading.cached(place)
         if data is None or len(data) != place.size:
             return place

@@ -3,7 +3,7 @@ import pytest
 from store.api import ANY_VERSION, ENTRY_BYTES_MAX, NOT_EXISTS, Durability, TableEntry
 from store.errors import InvalidArgument, KeyVersionMismatch, NotATable, TableNotEmpty
 from store.local import table_reading
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, MemoryFile
 from tests.unit.store.local.opened import Opened, opened
 
 
@@ -38,6 +38,27 @@ def test_large_values_are_read_from_the_file(rig: Opened, disk: Disk, *, is_cold
     assert {each.key: len(each.value) for each in page.entries} == {
         b"small": 1, b"large": 5_000, b"empty": 0, b"other": 300,
     }  # fmt: skip
+    rig.close()
+
+
+def test_the_loop_reads_no_more_than_a_turn_allows(
+    rig: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {f"k{number}": bytes([number]) * 300_000 for number in range(9)}
+    for name, value in values.items():
+        put(rig, "t", **{name: value})
+    read: list[int] = []
+    read_cached_at = MemoryFile.read_cached_at
+
+    def noted(file: MemoryFile, size: int, position: int) -> bytes | None:
+        read.append(size)
+        return read_cached_at(file, size, position)
+
+    monkeypatch.setattr(MemoryFile, "read_cached_at", noted)
+    found = rig.do(rig.store.read_table, "t", [name.encode() for name in values])
+    assert [each and each.value for each in found] == list(values.values())
+    assert len(read) == 3
+    assert sum(read) <= table_reading.CACHED_BYTES
     rig.close()
 
 
