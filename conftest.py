@@ -50,7 +50,7 @@ gc.disable()  # until all tests are loaded: they stay, and there is nothing to c
 # of the night draws others, and keeps what it finds, to try it first the next time.
 FOUND = DirectoryBasedExampleDatabase(Path(sys.prefix, "hypothesis"))
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None, derandomize=True)
-for name, examples in (("night", 1_000), ("long", 5_000)):
+for name, examples in (("night", 300), ("long", 5_000)):
     hypothesis.settings.register_profile(name, max_examples=examples, deadline=None, database=FOUND)
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")

@@ -1,8 +1,12 @@
-"""The order of the parts: those that mostly wait run beside those that compute, the bench alone."""
+"""The order of the parts: those that mostly wait run beside those that compute, the bench alone.
+
+A lane that has come to its end takes the last parts of the other one, so that both end together.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -34,20 +38,27 @@ class Lanes:
 
     def run(self, parts: Sequence[Part]) -> None:
         """Run parts. What is under way ends with the call, also where that is interrupted."""
-        computing, waiting, alone = ([part for part in parts if part.lane is lane] for lane in Lane)
+        computing, waiting, alone = (deque(p for p in parts if p.lane is lane) for lane in Lane)
         with ThreadPoolExecutor(1) as beside:
             try:
-                ended = beside.submit(self._each, waiting)
-                self._each(computing)
+                ended = beside.submit(self._each, waiting, computing)
+                self._each(computing, waiting)
                 ended.result()
             except BaseException:
                 self._is_over.set()
                 raise
-        self._each(alone)
+        self._each(alone, deque())
 
-    def _each(self, parts: Sequence[Part]) -> None:
-        for part in parts:
+    def _each(self, own: deque[Part], others: deque[Part]) -> None:
+        """Run parts to the last one, and then those that another lane has not come to."""
+        while (part := self._next(own, others)) is not None:
             self._one(part)
+
+    def _next(self, own: deque[Part], others: deque[Part]) -> Part | None:
+        with self._lock:
+            if own:
+                return own.popleft()
+            return others.pop() if others else None
 
     def _one(self, part: Part) -> None:
         before = self.results.of(part)

@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p",
         "no:cacheprovider",
         "--timeout=300",
+        *("-n", "2", "--dist", "loadfile"),
         "-k",
         f"not ({NOT_RUN})",
     ]

@@ -130,6 +130,18 @@ def test_parts_that_wait_run_beside_those_that_compute_and_the_bench_alone(tmp_p
     assert main(["--folder", str(tmp_path)], [last, two, one, first], []) == 0
 
 
+def test_a_lane_at_its_end_takes_the_last_parts_of_the_other(tmp_path: Path) -> None:
+    last = tmp_path / "last"
+    until = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(last)!r}).exists(): time.sleep(0.01)"
+    )
+    long = part("long", until)
+    other = part("other", f"open({str(last)!r}, 'w')")
+    waits = part("waits", "", lane=Lane.WAITS)
+
+    assert main(["--folder", str(tmp_path)], [long, other, waits], []) == 0
+
+
 @pytest.fixture
 def _interrupts() -> Iterator[None]:
     """Let SIGINT interrupt, which a shell may have its background ignore."""
