@@ -20,9 +20,9 @@ from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
 from compat.bench.machine import describe_machine, fsync_ms_of
 from compat.bench.perf_test import split_rows
-from compat.bench.pravega import Pravega
+from compat.bench.pravega import BegunAnew
 from compat.bench.rabbitmq import Rabbitmq
-from compat.bench.servers import PRAVEGA, RABBITMQ, TITLES, Server, properties_of
+from compat.bench.servers import ACKNOWLEDGING, PRAVEGA, RABBITMQ, TITLES, Server, properties_of
 from compat.bench.settings import Settings, parse
 from compat.bench.surroundings import busy_cores, warm_memory
 
@@ -80,11 +80,13 @@ def _servers(settings: Settings) -> list[Server]:
     if settings.with_rabbitmq:
         servers.append(Rabbitmq(settings.rabbitmq))
     if settings.with_pravega:
-        servers.append(Pravega())
+        servers += BegunAnew(PRAVEGA), BegunAnew(ACKNOWLEDGING)
     return servers
 
 
 def _version_of(server: Server) -> str:
+    if server.name == ACKNOWLEDGING:
+        return "stores nothing"
     if server.name == PRAVEGA:
         return "0.13.0, standalone"
     said = properties_of(server.address)

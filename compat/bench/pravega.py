@@ -1,27 +1,29 @@
-"""A real Pravega as a server under test: begun anew for each row, so that it has no one address."""
+"""Servers of Pravega's protocol that are begun anew for each row: they have no one address."""
 
 from pathlib import Path
 from typing import Final
 
 from compat.bench.connection import Address
 from compat.bench.errors import BenchError
-from compat.bench.servers import PRAVEGA, ServerName
+from compat.bench.servers import ServerName
 
 
-class Pravega:
-    """Stands for the servers that the steps start."""
+class BegunAnew:
+    """Stands for the servers of one kind that the steps start."""
 
     can_restart: Final = False
     management_port: Final = 0
     pids: tuple[int, ...] = ()
     tls_address: Address | None = None
     data_folder: Path | None = None
-    name: ServerName = PRAVEGA
+
+    def __init__(self, name: ServerName) -> None:
+        self.name: ServerName = name
 
     @property
     def address(self) -> Address:
         """Raises BenchError: each row has a server of its own."""
-        raise BenchError("each row has a Pravega of its own")
+        raise BenchError("each row has a server of its own")
 
     def start(self) -> None:
         """Leave it to the steps."""

@@ -7,7 +7,15 @@ from typing import Final
 from compat.bench.jobs import Figures
 from compat.bench.row import Metric, Row
 from compat.bench.rows import ROWS
-from compat.bench.servers import HUTCH_DISK, HUTCH_OS, PRAVEGA, RABBITMQ, TITLES, ServerName
+from compat.bench.servers import (
+    ACKNOWLEDGING,
+    HUTCH_DISK,
+    HUTCH_OS,
+    PRAVEGA,
+    RABBITMQ,
+    TITLES,
+    ServerName,
+)
 from compat.bench.targets import TARGETS, Medians, Target, Verdict, judge
 
 # From this share of its time on, the generator is slower than the server.
@@ -30,8 +38,8 @@ LEGEND: Final = (
 
 INTRODUCTION: Final = (
     "Hutch and RabbitMQ on one machine, measured in turn by the same generator, and Pravega for "
-    "its own protocol; medians of {rounds} rounds. All servers but Pravega run during the whole "
-    "measurement, and those that are not measured are idle."
+    "its own protocol; medians of {rounds} rounds. All servers but those of that protocol run "
+    "during the whole measurement, and those that are not measured are idle."
 )
 
 
@@ -78,11 +86,16 @@ def table_of(medians: Medians, reference: ServerName = RABBITMQ) -> list[str]:
     if not rows:
         return []
     servers = [name for name in TITLES if any(name in medians[row.name] for row in rows)]
-    ratios = [(name, title) for name, title in RATIOS if {name, reference} <= set(servers)]
+    ratios = [
+        (name, title, base)
+        for base in (reference, ACKNOWLEDGING)
+        for name, title in RATIOS
+        if {name, base} <= set(servers)
+    ]
     heads = [
         *("work", "figure"),
         *(TITLES[name] for name in servers),
-        *(f"{title} ÷ {TITLES[reference]}" for _, title in ratios),
+        *(f"{title} ÷ {TITLES[base]}" for _, title, base in ratios),
     ]
     lines = [heads]
     for row in rows:
@@ -90,7 +103,7 @@ def table_of(medians: Medians, reference: ServerName = RABBITMQ) -> list[str]:
             figures = medians[row.name]
             cells = [row.title if index == 0 else "", metric.title]
             cells += [cell(figures.get(name, {}), metric) for name in servers]
-            cells += [ratio(figures, metric, name, reference) for name, _ in ratios]
+            cells += [ratio(figures, metric, name, base) for name, _, base in ratios]
             lines.append(cells)
     return aligned(lines)
 

@@ -54,7 +54,8 @@ WIRE_MEANING: Final = (
     "memory, a heap of 1.5 GB) in each round, warmed by appends of 100 B. "
 )
 JAVA_MEANING: Final = (
-    "By Pravega's Java client 0.13.0, in a process of its own, to the same servers. "
+    "By Pravega's Java client 0.13.0, in a process of its own, to the same servers, and to one "
+    "that acknowledges and stores nothing, which shows what the client itself reaches. "
 )
 APPEND_MEANING: Final = WIRE_MEANING + (
     "One writer, one event in a frame, 2,000 or 16 MiB unacknowledged, frames built before; "

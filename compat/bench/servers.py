@@ -6,20 +6,24 @@ from typing import Final, Literal, Protocol
 
 from compat.bench.connection import Address, Connection
 
-ServerName = Literal["hutch_os", "hutch_disk", "rabbitmq", "pravega"]
+ServerName = Literal["hutch_os", "hutch_disk", "rabbitmq", "pravega", "acknowledging"]
 
 HUTCH_OS: Final = "hutch_os"
 HUTCH_DISK: Final = "hutch_disk"
 RABBITMQ: Final = "rabbitmq"
 PRAVEGA: Final = "pravega"
+ACKNOWLEDGING: Final = "acknowledging"
 TITLES: Final[dict[ServerName, str]] = {
     HUTCH_OS: "Hutch `os`",
     HUTCH_DISK: "Hutch `disk`",
     RABBITMQ: "RabbitMQ",
     PRAVEGA: "Pravega",
+    ACKNOWLEDGING: "acknowledging only",
 }
 STREAM_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_OS, HUTCH_DISK, RABBITMQ})
-WIRE_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_OS, HUTCH_DISK, PRAVEGA})
+WIRE_SERVERS: Final[frozenset[ServerName]] = frozenset(
+    {HUTCH_OS, HUTCH_DISK, PRAVEGA, ACKNOWLEDGING}
+)
 
 
 class Server(Protocol):

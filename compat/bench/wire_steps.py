@@ -1,20 +1,30 @@
 """Steps of the rows of Pravega's wire protocol: each on a server of its own, begun anew."""
 
+import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from compat.bench.acknowledging import READY
 from compat.bench.connection import Address
 from compat.bench.errors import BenchError
 from compat.bench.generator import perform
 from compat.bench.jobs import Job, Work
 from compat.bench.scale import Scale
-from compat.bench.servers import HUTCH_DISK, PRAVEGA, WIRE_SERVERS, Server
+from compat.bench.servers import (
+    ACKNOWLEDGING,
+    HUTCH_DISK,
+    PRAVEGA,
+    WIRE_SERVERS,
+    Server,
+    ServerName,
+)
 from compat.bench.steps import Results, Step
+from compat.broker.ports import free_ports
 from compat.clients.programs import Unavailable
-from compat.pravega.servers import NotReady, Served, hutch, pravega
+from compat.pravega.servers import NotReady, Served, hutch, pravega, running
 
 HEAP: Final = "-Xmx1500m"
 KIB: Final = 1 << 10
@@ -35,6 +45,8 @@ def fresh_store(server: Server) -> Iterator[Served]:
         folder = Path(name)
         if server.name == PRAVEGA:
             started = pravega(folder, heap=HEAP)
+        elif server.name == ACKNOWLEDGING:
+            started = acknowledging(folder)
         else:
             started = hutch(folder, durability="disk" if server.name == HUTCH_DISK else "os")
         try:
@@ -44,11 +56,27 @@ def fresh_store(server: Server) -> Iterator[Served]:
             raise BenchError(str(error)) from error
 
 
+@contextmanager
+def acknowledging(folder: Path) -> Iterator[Served]:
+    """Give a server that acknowledges and stores nothing, beside a controller of Hutch.
+
+    Raises:
+        NotReady: It does not start.
+    """
+    (port,) = free_ports(1)
+    command = (sys.executable, "-m", "compat.bench.acknowledging", str(port))
+    with (
+        running(command, folder / "acknowledging.log", lambda said: READY in said) as pid,
+        hutch(folder, advertised=f"127.0.0.1:{port}") as served,
+    ):
+        yield served._replace(address=("127.0.0.1", port), pid=pid)
+
+
 def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Append, read and wait, row after row, on one server."""
-    rows = {row for row in wanted if row != BESIDE or server.name != PRAVEGA}
+    rows = {row for row in wanted if row in _ROWS_OF.get(server.name, _WORKS)}
     if not rows:
-        return {}  # a Pravega takes a while to start
+        return {}  # some take a while to start
     results = {}
     with fresh_store(server) as served:
         for row, (work, body_bytes) in _WORKS.items():
@@ -95,4 +123,9 @@ _WORKS: Final[dict[str, tuple[Work, int]]] = {
 }
 _BY_JAVA: Final = frozenset(row for row in _WORKS if row.startswith("java_"))
 """These begin at the controller."""
+_ROWS_OF: Final[dict[ServerName, frozenset[str]]] = {
+    PRAVEGA: frozenset(_WORKS) - {BESIDE},
+    ACKNOWLEDGING: _BY_JAVA | {"wire_read"},  # where the client may be what a row waits for
+}
+"""The rows of servers that do not have all."""
 WIRE_STEPS: Final = (Step(tuple(_WORKS), measured, servers=WIRE_SERVERS, begins_anew=True),)

@@ -83,12 +83,15 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def hutch(folder: Path, *, durability: str = "os") -> Iterator[Served]:
+def hutch(
+    folder: Path, *, durability: str = "os", advertised: str | None = None
+) -> Iterator[Served]:
     """Give a `hutch store serve` for the length of the block.
 
     Args:
         folder: An existing one, for its data and what it prints.
         durability: When it acknowledges.
+        advertised: Where its controller says that the store is; None: where it is.
 
     Yields:
         Where it listens, for both protocols, and its process.
@@ -101,6 +104,7 @@ def hutch(folder: Path, *, durability: str = "os") -> Iterator[Served]:
         *(sys.executable, "-m", "gateway", "store", "serve"),
         *("--data", str(folder / "data"), "--durability", durability),
         *("--host", "127.0.0.1", "--port", str(port), "--controller-port", str(controller)),
+        *(() if advertised is None else ("--advertise", advertised)),
     ]
     with running(command, folder / "hutch.log", lambda said: b"hutch ready" in said) as pid:
         yield Served(("127.0.0.1", port), pid, ("127.0.0.1", controller))
