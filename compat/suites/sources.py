@@ -80,6 +80,11 @@ SOURCES: Final = {
         "8aec600",
         lacks="no registry has the tutorials",
     ),
+    "pravega": Source(
+        "github.com/pravega/pravega",
+        "v0.13.0",
+        lacks="Maven Central has the sources without the tests",
+    ),
 }
 
 

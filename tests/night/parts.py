@@ -174,6 +174,17 @@ NIGHT: Final = (
         figure=r"(\d+ scenarios: .*)",
     ),
     Part(
+        "pravega-own",
+        "Pravega's own integration tests hold on Hutch",
+        module("compat.pravega.java.own"),
+        "29 classes",
+        1_800,
+        lane=Lane.WAITS,
+        needs=(JAVA, MAVEN),
+        progress=r"^(?:passed|failed|skipped) (\S+)",
+        figure=r"(\d+ tests, \d+ passed, .*)",
+    ),
+    Part(
         "pravega-flow",
         "Pravega's Java client loses nothing through kills, and keeps the order while scaled",
         (*PYTEST, "tests/compat/test_pravega_flow.py"),

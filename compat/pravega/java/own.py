@@ -1,4 +1,4 @@
-"""Pravega's own integration tests on Hutch: `python -m compat.pravega.java.own CHECKOUT`.
+"""Pravega's own integration tests on Hutch: `python -m compat.pravega.java.own`.
 
 They are compiled as they are against the client from Maven Central. What stands for Pravega's
 servers in them (`compat/pravega/java-own/stands`) starts `hutch store serve`. Tests that need parts
@@ -19,11 +19,13 @@ from typing import Final, NamedTuple
 from compat import pravega
 from compat.clients.programs import Program, Unavailable
 from compat.clients.servers import environment
+from compat.suites.sources import SOURCES, how
+from compat.suites.sources import folder as checkout_folder
 
 PARTS: Final = Program(
     "Pravega's tests", "java-own", ("java", "javac", "mvn"), parent=Path(pravega.__file__).parent
 )
-TAG: Final = "v0.13.0"
+SUITE: Final = "pravega"
 TESTS: Final = Path("test/integration/src/test/java")
 COMMON: Final = ("test/testcommon/src/main/java", "client/src/test/java")
 PACKAGE: Final = "io/pravega/test/integration/"
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests and print how they ended; return 1 if one failed that is not expected to."""
     options = parser().parse_args(arguments)
     if not (options.checkout / TESTS).is_dir():
-        print(f"{options.checkout} has no {TESTS}: it is to be Pravega {TAG}", file=sys.stderr)
+        print(f"{options.checkout} has no {TESTS}: not run: {how(SUITE)}", file=sys.stderr)
         return USAGE_ERROR
     with tempfile.TemporaryDirectory(prefix="hutch-pravega-own-") as folder:
         try:
@@ -110,7 +112,12 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m compat.pravega.java.own", description=(__doc__ or "").partition("\n\n")[2]
     )
-    top.add_argument("checkout", type=Path, help=f"Pravega's sources, tag {TAG}")
+    top.add_argument(
+        "--checkout",
+        type=Path,
+        default=checkout_folder(SUITE),
+        help=f"Pravega's sources, {SOURCES[SUITE].version} (default: %(default)s)",
+    )
     top.add_argument("--only", default="", metavar="REGEX", help="classes with such a name")
     return top
 
