@@ -66,7 +66,7 @@ NIGHT: Final = (
     Part(
         "search",
         "random search finds nothing against the laws of the properties",
-        (*PYTEST, *PARALLEL, *SEARCHES),
+        (*PYTEST, *PARALLEL, "--timeout", "600", *SEARCHES),
         "300 examples of each property",
         1_200,
     ),

@@ -196,10 +196,13 @@ def cost_s(segments: int) -> float:
 
 
 def test_eight_times_as_many_segments_cost_eight_times_as_much() -> None:
+    once_s = eight_s = math.inf
     gc.disable()  # it would look through what other tests left
     try:
-        costs_s = [(cost_s(2_500), cost_s(20_000)) for _ in range(5)]
+        for _ in range(20):  # what others keep in the processor's memory only adds
+            once_s, eight_s = min(once_s, cost_s(2_500)), min(eight_s, cost_s(20_000))
+            if eight_s <= 2.3**3 * once_s:
+                return
     finally:
         gc.enable()
-    once_s, eight_s = map(min, zip(*costs_s, strict=True))
-    assert eight_s <= 2.3**3 * once_s
+    pytest.fail(f"{eight_s} s where an eighth takes {once_s} s")
