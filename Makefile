@@ -221,7 +221,7 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m gateway.stream.document docs/protocol.md docs/protocol-pipeline.md
-	$(BIN)/python -m store.wire.document docs/pravega-wire.md docs/pravega-early.md
+	$(BIN)/python -m gateway.pravega.document docs/pravega-wire.md docs/pravega-early.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 proto: $(STAMPS)/test ## generate the messages of Pravega's controller anew from their source

@@ -46,7 +46,7 @@ PARTS: Final = (
     Part("formats", "hutch/formats"),
     Part("log", "gateway/log"),
     Part("store", "store", without=("wire",)),
-    Part("pravega", "store/wire"),
+    Part("pravega", "hutch/pravega"),
 )
 
 

@@ -15,12 +15,12 @@ from gateway.pravega.early.host import EarlyHost, is_of_the_gateway
 from gateway.server.listener import Listener
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
-from store.wire import early_messages as m
-from store.wire.codec import HEAD, HEAD_BYTES
-from store.wire.commands import Sender
-from store.wire.early_codec import EARLY
-from store.wire.layout import Message
-from store.wire.messages import Event
+from hutch.pravega import early_messages as m
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.commands import Sender
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import Event
 from tests.pravega_client import WireClient
 from tests.pravega_rig import WireServer
 

@@ -10,11 +10,11 @@ import bson
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
+from hutch.pravega import early_messages, messages
+from hutch.pravega.codec import encode
+from hutch.pravega.early_codec import EARLY
 from hutch.stream import messages as stream
 from hutch.stream.codec import encode_request
-from store.wire import early_messages, messages
-from store.wire.codec import encode
-from store.wire.early_codec import EARLY
 
 
 def hello_of_tls() -> bytes:

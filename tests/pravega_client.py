@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 from uuid import UUID
 
-from store.wire import messages as m
-from store.wire.codec import HEAD, HEAD_BYTES, decode, encode
-from store.wire.commands import Sender
-from store.wire.layout import Message
+from hutch.pravega import messages as m
+from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode
+from hutch.pravega.commands import Sender
+from hutch.pravega.layout import Message
 from tests.waiting import HANG_S
 
 M = TypeVar("M", bound=Message)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from store.wire.block import append_pieces
-from store.wire.codec import FRAME_BYTES_MAX, HEAD, HEAD_BYTES, decode, encode
-from store.wire.commands import BY_CLASS, Sender
-from store.wire.layout import Message
-from store.wire.messages import (
+from hutch.pravega.block import append_pieces
+from hutch.pravega.codec import FRAME_BYTES_MAX, HEAD, HEAD_BYTES, decode, encode
+from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
     AppendSetup,

@@ -15,8 +15,8 @@ from typing import Final
 from uuid import UUID
 
 from compat.bench.connection import Address
-from store.wire.codec import HEAD, encode
-from store.wire.messages import AppendBlockEnd, Hello, ReadSegment
+from hutch.pravega.codec import HEAD, encode
+from hutch.pravega.messages import AppendBlockEnd, Hello, ReadSegment
 
 PAUSE_S: Final = 0.002
 HELD: Final = 200

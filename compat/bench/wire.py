@@ -22,10 +22,10 @@ from compat.bench.jobs import Figures, Job
 from compat.bench.latency import percentiles
 from compat.bench.patience import WAIT_LIMIT_S, limit_waiting
 from compat.bench.stopwatch import Stopwatch
-from store.wire.codec import HEAD, HEAD_BYTES, decode, encode
-from store.wire.commands import BY_CLASS, Sender
-from store.wire.layout import Message
-from store.wire.messages import (
+from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode
+from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import (
     AppendBlockEnd,
     AppendSetup,
     CreateSegment,

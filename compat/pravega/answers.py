@@ -14,17 +14,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from compat.pravega.case import CONTINUATION, TAG, TRANSIENT, Kind, remembered
-from store.wire.error_messages import SegmentIsTruncated
-from store.wire.layout import Message
-from store.wire.messages import ABSENT, DataAppended
-from store.wire.table_messages import (
+from hutch.pravega.error_messages import SegmentIsTruncated
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import ABSENT, DataAppended
+from hutch.pravega.table_messages import (
     TableEntriesDeltaRead,
     TableEntriesRead,
     TableEntriesUpdated,
     TableKeysRead,
     TableSegmentInfo,
 )
-from store.wire.wire_types import NO_KEY, TableEntry, TableKey
+from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
 
 HIDDEN: Final = frozenset({"stack_trace", "message", "last_modified", "at_tail"})
 SHOWN_BYTES: Final = 40

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
-from store.wire.layout import Message
-from store.wire.messages import DataAppended
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import DataAppended
 
 TAG: Final = "~~~~~~~~"
 """Stands in names for the play, so that no two plays share a segment."""

@@ -6,10 +6,10 @@ import socket
 import time
 from typing import Final
 
-from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
-from store.wire.commands import Sender
-from store.wire.errors import WireError
-from store.wire.layout import Message
+from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, frame_bytes
+from hutch.pravega.commands import Sender
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
 
 CONNECT_TIMEOUT_S: Final = 10.0
 PIECE_BYTES: Final = 1 << 18

@@ -8,7 +8,7 @@ from typing import Final
 
 from compat.comparison import Expected
 from compat.pravega.case import Case
-from store.wire.messages import ABSENT
+from hutch.pravega.messages import ABSENT
 
 RESENT: Final = (
     "Pravega stores an append again whose number is the last one, and never acknowledges it; to "

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from compat.pravega.case import TAG
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import ANY_VERSION, TableEntry, TableKey
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import ANY_VERSION, TableEntry, TableKey
 
 S: Final = f"{TAG}/s/0.#epoch.0"
 OTHER: Final = f"{TAG}/s/1.#epoch.0"

@@ -14,10 +14,10 @@ from compat.comparison import Outcomes, Played
 from compat.pravega.answers import Memory, merged, shown
 from compat.pravega.case import TAG, Acked, Action, Answer, Case, Closed, Step
 from compat.pravega.connection import Connection, Ended, Garbled
-from store.wire.codec import encode
-from store.wire.layout import Message
-from store.wire.messages import DataAppended, ReadSegment, SegmentRead
-from store.wire.table_messages import (
+from hutch.pravega.codec import encode
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import DataAppended, ReadSegment, SegmentRead
+from hutch.pravega.table_messages import (
     ReadTableEntries,
     ReadTableKeys,
     TableEntriesRead,

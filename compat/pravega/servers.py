@@ -16,9 +16,9 @@ from compat.clients.programs import Program
 from compat.clients.servers import environment
 from compat.pravega.connection import Connection, Ended
 from compat.pravega.requests import create
-from store.wire.codec import encode
-from store.wire.error_messages import SegmentAlreadyExists
-from store.wire.messages import SegmentCreated
+from hutch.pravega.codec import encode
+from hutch.pravega.error_messages import SegmentAlreadyExists
+from hutch.pravega.messages import SegmentCreated
 
 PRAVEGA: Final = Program(
     "Pravega 0.13.0", "pravega-0.13.0", ("java", "mvn"), parent=Path(__file__).parent

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from gateway.pravega.under_way import UnderWay
+from hutch.pravega import messages as m
+from hutch.pravega.block import append_pieces
+from hutch.pravega.codec import HEAD, HEAD_BYTES, PAYLOAD_BYTES_MAX, decode
+from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.error_messages import ErrorMessage, InvalidEventNumber
+from hutch.pravega.errors import WireError
 from store.api import APPEND_BYTES_MAX, Appended
 from store.errors import EventNumberTooLow, LengthMismatch, SegmentSealed, StoreError, WriterFenced
-from store.wire import messages as m
-from store.wire.block import append_pieces
-from store.wire.codec import HEAD, HEAD_BYTES, PAYLOAD_BYTES_MAX, decode
-from store.wire.commands import BY_CLASS, Sender
-from store.wire.error_messages import ErrorMessage, InvalidEventNumber
-from store.wire.errors import WireError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -17,13 +17,13 @@ from gateway.pravega.tokens import USER_CHANGED
 from gateway.pravega.transients import OwnTransients
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
+from hutch.pravega.codec import encode
+from hutch.pravega.error_messages import AuthTokenCheckFailed, ErrorMessage
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message, TooLong, layout_of
+from hutch.pravega.messages import UNKNOWN, SetupAppend
 from store.api import Done, Operations
 from store.errors import StoreError
-from store.wire.codec import encode
-from store.wire.error_messages import AuthTokenCheckFailed, ErrorMessage
-from store.wire.errors import WireError
-from store.wire.layout import Message, TooLong, layout_of
-from store.wire.messages import UNKNOWN, SetupAppend
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Writes the tables of the pages of the protocol's dialects.
 
-    python -m store.wire.document docs/pravega-wire.md docs/pravega-early.md
+    python -m gateway.pravega.document docs/pravega-wire.md docs/pravega-early.md
 
 A page's own text stays as it is; what is between the two marks is generated from the dialect's
 table of commands and its message classes.
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from .commands import COMMANDS, Command, Sender
-from .early_commands import EARLY_COMMANDS
-from .layout import layout_of
+from hutch.pravega.commands import COMMANDS, Command, Sender
+from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.layout import layout_of
 
 BEGIN: Final = "<!-- begin commands -->\n"
 END: Final = "\n<!-- end commands -->"
@@ -57,7 +57,7 @@ def rewritten(page: str, rows: Iterable[Command] = COMMANDS) -> str:
 def main(arguments: list[str]) -> int:
     """Write the tables of the pages that the arguments name; return the exit code."""
     if not arguments:
-        sys.stderr.write("usage: python -m store.wire.document docs/pravega-wire.md …\n")
+        sys.stderr.write("usage: python -m gateway.pravega.document docs/pravega-wire.md …\n")
         return 2
     for path in map(Path, arguments):
         rows = PAGES.get(path.name, COMMANDS)

@@ -13,11 +13,11 @@ from gateway.pravega.handlers.table import HANDLERS
 from gateway.pravega.host import PROTOCOL, Host
 from gateway.server.front import Limits, Ports
 from gateway.server.unfinished import STRANGER_BYTES_MAX
-from store.wire.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
-from store.wire.commands import BY_CLASS, Sender
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import SetupAppend
+from hutch.pravega.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
+from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import SetupAppend
 
 TOKEN_WITHIN_BYTES: Final = 16 * 1024
 """A large first request has its token within so many bytes."""

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.names import GROUP, marked
 from gateway.pravega.tokens import TABLE_SUFFIX, Claims, Path, TokenExpired, TokenRefused, Tokens
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.error_messages import AuthTokenCheckFailed
+from hutch.pravega.layout import Message
 from store.api import PART_MARKS
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.error_messages import AuthTokenCheckFailed
-from store.wire.layout import Message
 
 REFUSED: Final = 0
 EXPIRED: Final = 1

@@ -8,10 +8,10 @@ from typing import Final
 
 from gateway.pravega.core_attributes import CREATED_AT
 from gateway.pravega.desk import Desk
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.messages import LocateOffset, OffsetLocated
 from store.api import ReadResult, SegmentInfo
 from store.errors import StoreError
-from store.wire.codec import HEAD, HEAD_BYTES
-from store.wire.messages import LocateOffset, OffsetLocated
 
 _READ_BYTES: Final = 64 * 1024
 _SEARCHED_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -7,10 +7,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from gateway.server.front import Piece, Source
+from hutch.pravega.codec import encode
+from hutch.pravega.messages import ReadSegment, SegmentRead
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import PositionOutOfRange, SegmentSealed, StoreClosed, StoreError
-from store.wire.codec import encode
-from store.wire.messages import ReadSegment, SegmentRead
 
 if TYPE_CHECKING:
     from gateway.pravega.desk import Desk

@@ -3,12 +3,12 @@
 Source: Pravega's wire protocol, codes 50 … 61 and 80 … 82; `docs/pravega-wire.md`.
 """
 
+from hutch.pravega import error_messages as e
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import UNKNOWN
 from store import errors as s
 from store.api import NOT_EXISTS
 from store.errors import StoreError
-from store.wire import error_messages as e
-from store.wire.layout import Message
-from store.wire.messages import UNKNOWN
 
 ILLEGAL_ARGUMENT = 0
 OTHER = -1

@@ -14,14 +14,23 @@ value                int 4+n | int n | n bytes
 
 import struct
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from .errors import ListTooLong, WireError
-from .kernel import table_items
 from .modified_utf8 import decode_text, encode_text
 
 T = TypeVar("T")
+
+table_items: ModuleType | None
+"""Quick reading of lists; without it, where it is neither compiled nor has Cython, items are read
+one by one."""
+try:
+    table_items = import_module(".kernel.table_items", __package__)
+except ImportError:
+    table_items = None
 
 INT_BYTES: Final = 4
 LONG_BYTES: Final = 8
@@ -304,11 +313,19 @@ class Entry:
 
 
 def _keys(payload: memoryview, position: int, count: int) -> tuple[list[TableKey], int] | None:
-    return table_items.keys(payload, position, count, TableKey)
+    if table_items is None:
+        return None
+    found: tuple[list[TableKey], int] | None
+    found = table_items.keys(payload, position, count, TableKey)
+    return found
 
 
 def _entries(payload: memoryview, position: int, count: int) -> tuple[list[TableEntry], int] | None:
-    return table_items.entries(payload, position, count, TableKey, TableEntry)
+    if table_items is None:
+        return None
+    found: tuple[list[TableEntry], int] | None
+    found = table_items.entries(payload, position, count, TableKey, TableEntry)
+    return found
 
 
 STRING_TYPE: Final = String()

@@ -24,7 +24,7 @@ with atheris.instrument_imports(
         "gateway",
         "hutch",
         "pyspark_hutch.client",
-        "store.wire",
+        "hutch.pravega",
         "tests.property.gateway.publish_model",
         "tests.property.gateway.chunk_model",
     ]

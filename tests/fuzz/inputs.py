@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from hutch.pravega import messages as mp
+from hutch.pravega.codec import decode, encode
+from hutch.pravega.commands import COMMANDS
+from hutch.pravega.table_messages import TableKeysRead
+from hutch.pravega.wire_types import TableKey
 from hutch.stream import messages as m
 from hutch.stream import pipeline
 from hutch.stream.codec import encode_command, encode_reply
 from hutch.stream.commands import STANDARD, Table
 from hutch.stream.offsets import FIRST, at_offset
-from store.wire import messages as mp
-from store.wire.codec import decode, encode
-from store.wire.commands import COMMANDS
-from store.wire.table_messages import TableKeysRead
-from store.wire.wire_types import TableKey
 from tests.chunks import SubBatch, filtered_body, publish_body
 from tests.fake_server import chunks
 from tests.fuzz.answers import BOUNDS_ID, SUBSCRIBE_ID

@@ -40,6 +40,12 @@ from gateway.mewbase.wire import reading
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.pravega.early.session import Session
+from hutch.pravega import codec
+from hutch.pravega.block import append_pieces
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.errors import WireError
+from hutch.pravega.messages import AppendBlock, AppendBlockEnd
 from hutch.stream import messages as m
 from hutch.stream import pipeline
 from hutch.stream.codec import (
@@ -52,12 +58,6 @@ from hutch.stream.codec import (
 )
 from hutch.stream.commands import STANDARD, Table
 from hutch.stream.errors import ProtocolError
-from store.wire import codec
-from store.wire.block import append_pieces
-from store.wire.early_block import Block
-from store.wire.early_codec import EARLY
-from store.wire.errors import WireError
-from store.wire.messages import AppendBlock, AppendBlockEnd
 from tests.fuzz.answers import fuzz_answers
 from tests.property.gateway import chunk_model, publish_model
 from tests.property.gateway.conversations import HANDSHAKE, PIPELINE_HANDSHAKE, frame_of

@@ -6,10 +6,10 @@ A pair is a name and the frames of one exchange, each with its message.
 from typing import Final
 from uuid import UUID
 
-from store.wire import messages as m
-from store.wire.layout import Message
-from store.wire.table_messages import UpdateTableEntries
-from store.wire.wire_types import TableEntry, TableKey
+from hutch.pravega import messages as m
+from hutch.pravega.layout import Message
+from hutch.pravega.table_messages import UpdateTableEntries
+from hutch.pravega.wire_types import TableEntry, TableKey
 
 WRITER: Final = UUID(bytes=bytes(range(16)))
 SEGMENT: Final = "s/t/0.#epoch.0"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.early import EarlySettings
-from store.wire.codec import HEAD, HEAD_BYTES
-from store.wire.early_codec import EARLY
-from store.wire.early_commands import EARLY_COMMANDS
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.early_commands import EARLY_COMMANDS
 from tests.early_rig import serving_early
 from tests.golden.early_exchanges import EXCHANGES, FRAMES, Exchange, Step
 

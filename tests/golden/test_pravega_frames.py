@@ -2,10 +2,10 @@
 
 import pytest
 
-from store.wire.block import append_pieces
-from store.wire.codec import HEAD_BYTES, decode, encode, frame_bytes
-from store.wire.layout import Message
-from store.wire.messages import AppendBlock, AppendBlockEnd
+from hutch.pravega.block import append_pieces
+from hutch.pravega.codec import HEAD_BYTES, decode, encode, frame_bytes
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import AppendBlock, AppendBlockEnd
 from tests.golden.pravega_frames import EVENT, FIVE, FRAMES
 
 MESSAGES = {name: message for name, _, message in FRAMES}

@@ -18,12 +18,12 @@ import pytest
 
 from compat.certificates import Certificates
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import TableEntry, TableKey
 from hutch.stream import messages as stream
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import TableEntry, TableKey
 from tests.client import Client, ClosedByServer
 from tests.controller_client import ControllerClient
 from tests.early_rig import EarlyClient

@@ -18,14 +18,14 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from hutch.pravega import early_messages
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import encode
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.wire_types import TableEntry, TableKey
 from hutch.stream import messages as stream
 from hutch.stream.codec import encode_request
-from store.wire import early_messages
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import encode
-from store.wire.early_codec import EARLY
-from store.wire.wire_types import TableEntry, TableKey
 from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.http_client import Api

@@ -12,9 +12,9 @@ import pytest
 
 from compat.certificates import Certificates
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from hutch.pravega import messages as m
 from hutch.stream import messages as stream
 from hutch.stream.codec import encode_request
-from store.wire import messages as m
 from tests.client import Client
 from tests.controller_client import ControllerClient, basic
 from tests.http_client import Api

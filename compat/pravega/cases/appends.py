@@ -7,8 +7,8 @@ from typing import Final
 from compat.pravega import requests as r
 from compat.pravega.case import Acked, Case, Closed, Step, ask, case, read_all
 from compat.pravega.requests import W2, W, append, block, end, event, head, read
-from store.wire import messages as m
-from store.wire.error_messages import InvalidEventNumber, NoSuchSegment, SegmentIsSealed
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import InvalidEventNumber, NoSuchSegment, SegmentIsSealed
 
 E = event(b"abc")
 BEGIN: Final = (ask(r.create(), gives=m.SegmentCreated), ask(r.setup(), gives=m.AppendSetup))

@@ -8,8 +8,8 @@ from compat.pravega import requests as r
 from compat.pravega.case import Closed, ask, case
 from compat.pravega.cases.starts import CREATED, filled
 from compat.pravega.requests import UNSET, append, core
-from store.wire import error_messages as e
-from store.wire import messages as m
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 
 CASES: Final = (
     case("attribute: not set", CREATED, ask(r.attribute(), gives=m.SegmentAttribute)),

@@ -7,10 +7,10 @@ from typing import Final
 
 from compat.pravega import requests as r
 from compat.pravega.case import TAG, Case, Closed, ask, case
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import HEAD_BYTES, PAYLOAD_BYTES_MAX, encode
-from store.wire.layout import Message
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import HEAD_BYTES, PAYLOAD_BYTES_MAX, encode
+from hutch.pravega.layout import Message
 
 STILL_HERE: Final = ask(m.KeepAlive(), gives=m.KeepAlive)
 

@@ -8,9 +8,9 @@ from compat.pravega import requests as r
 from compat.pravega.case import Closed, ask, case, read_all
 from compat.pravega.cases.starts import INFO, filled
 from compat.pravega.requests import MISSING, OTHER, THIRD, UNSET, S, info, read
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire.messages import AttributeUpdate
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega.messages import AttributeUpdate
 
 CASES: Final = (
     case(

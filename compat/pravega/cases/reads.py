@@ -8,8 +8,8 @@ from compat.pravega import requests as r
 from compat.pravega.case import Closed, ask, case, drop, read_all
 from compat.pravega.cases.starts import CREATED, filled
 from compat.pravega.requests import read
-from store.wire import error_messages as e
-from store.wire import messages as m
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 
 BIG: Final = 3 << 20
 CASES: Final = (

@@ -8,10 +8,10 @@ from compat.pravega import requests as r
 from compat.pravega.case import TRANSIENT, Case, Closed, ask, case, drop, read_all
 from compat.pravega.cases.starts import CREATED, HERE, INFO, filled
 from compat.pravega.requests import MISSING, UNSET, S, core, info, read
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire.layout import Message
-from store.wire.table_messages import TableSegmentInfo
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega.layout import Message
+from hutch.pravega.table_messages import TableSegmentInfo
 
 
 def on_missing(name: str, request: Message) -> Case:

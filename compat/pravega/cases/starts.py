@@ -7,7 +7,7 @@ from typing import Final
 from compat.pravega import requests as r
 from compat.pravega.case import Step, ask
 from compat.pravega.requests import S, info
-from store.wire import messages as m
+from hutch.pravega import messages as m
 
 HERE: Final = ask(m.KeepAlive(), gives=m.KeepAlive)
 CREATED: Final = ask(r.create(), gives=m.SegmentCreated)

@@ -7,10 +7,10 @@ from typing import Final
 from compat.pravega import requests as r
 from compat.pravega.case import CONTINUATION, Case, Closed, Kind, Step, ask, case, walk
 from compat.pravega.requests import delta, entries_of, get, keys_of, remove, table_info, update
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import NO_KEY
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import NO_KEY
 
 MADE: Final = ask(r.create_table(), gives=m.SegmentCreated)
 FIXED: Final = ask(r.create_table(key_length=2), gives=m.SegmentCreated)

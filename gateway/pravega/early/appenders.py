@@ -9,10 +9,10 @@ from uuid import UUID
 from gateway.pending import Pending, asked, run
 from gateway.pravega.early.desk import EarlyDesk
 from gateway.pravega.room import check_room
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_block import Block
 from store.api import Appended, Writer
 from store.errors import NoSuchSegment, SegmentExists, StoreError
-from store.wire import early_messages as m
-from store.wire.early_block import Block
 
 
 class _Appender:

@@ -6,9 +6,9 @@ from gateway.network.addresses import host_of
 from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.under_way import UnderWay
 from gateway.server.front import Ports
+from hutch.pravega.early_codec import EARLY, cut
+from hutch.pravega.layout import Message
 from store.errors import StoreError
-from store.wire.early_codec import EARLY, cut
-from store.wire.layout import Message
 
 log = logging.getLogger(__name__)
 

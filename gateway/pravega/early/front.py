@@ -13,10 +13,10 @@ from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.early.reads import EarlyReads
 from gateway.pravega.early.session import Request, Session
 from gateway.server.front import Limits, Ports
-from store.wire import early_messages as m
-from store.wire.early_block import Block
-from store.wire.early_codec import EARLY
-from store.wire.errors import WireError
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.errors import WireError
 
 EARLY_PROTOCOL: Final = "pravega-early"
 _FRAMES_A_RUN: Final = 64

@@ -10,9 +10,9 @@ from typing import Final
 
 from gateway.pravega.early.desk import EarlyDesk
 from gateway.server.front import Piece, Source
+from hutch.pravega.early_messages import ReadSegment, SegmentRead
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import StoreError
-from store.wire.early_messages import ReadSegment, SegmentRead
 
 READ_BYTES_MIN: Final = 8
 

@@ -2,15 +2,15 @@
 
 from typing import Final
 
+from hutch.pravega import early_messages as m
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.commands import Sender
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_codec import EARLY, Parts
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import Event
 from store.api import APPEND_BYTES_MAX
-from store.wire import early_messages as m
-from store.wire.codec import HEAD, HEAD_BYTES
-from store.wire.commands import Sender
-from store.wire.early_block import Block
-from store.wire.early_codec import EARLY, Parts
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import Event
 
 _PART: Final = EARLY.by_class[m.PartialMessage].code
 _EVENT: Final = EARLY.by_class[Event].code

@@ -4,10 +4,10 @@ from gateway.pravega.core_attributes import CREATED_AT
 from gateway.pravega.desk import Desk
 from gateway.pravega.refusals import OTHER
 from gateway.pravega.writer import SetUp
+from hutch.pravega.error_messages import ErrorMessage
+from hutch.pravega.messages import AppendSetup, SetupAppend
 from store.api import Writer
 from store.errors import StoreError
-from store.wire.error_messages import ErrorMessage
-from store.wire.messages import AppendSetup, SetupAppend
 
 
 def setup_append(desk: Desk, request: SetupAppend) -> None:

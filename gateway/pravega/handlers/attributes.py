@@ -1,9 +1,9 @@
 """Requests about attributes of a segment."""
 
 from gateway.pravega.desk import Desk
+from hutch.pravega import messages as m
 from store.api import AttributeUpdate
 from store.errors import AttributeMismatch, StoreError
-from store.wire import messages as m
 
 
 def get_attribute(desk: Desk, request: m.GetSegmentAttribute) -> None:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gateway.pravega.desk import Desk
-from store.wire.messages import Hello, KeepAlive, Padding
+from hutch.pravega.messages import Hello, KeepAlive, Padding
 
 HIGH_VERSION: Final = 17
 LOW_VERSION: Final = 5

@@ -7,11 +7,11 @@ from uuid import UUID
 from gateway.pending import Pending, asked
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.tables_merged import merged
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.layout import Message
 from store.api import ABSENT, AttributeUpdate, Operations, SegmentInfo
 from store.errors import AttributeMismatch, NoSuchSegment
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.layout import Message
 
 NONE: Final = 0
 REPLACE: Final = 1

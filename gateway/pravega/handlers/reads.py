@@ -2,7 +2,7 @@
 
 from gateway.pravega.desk import Desk
 from gateway.pravega.locating import Locating
-from store.wire.messages import LocateOffset, ReadSegment
+from hutch.pravega.messages import LocateOffset, ReadSegment
 
 
 def read_segment(desk: Desk, request: ReadSegment) -> None:

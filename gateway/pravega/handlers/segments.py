@@ -4,8 +4,8 @@ from gateway.pending import Pending, asked
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.desk import Desk
 from gateway.pravega.room import check_room
+from hutch.pravega import messages as m
 from store.api import AttributeUpdate, SegmentInfo
-from store.wire import messages as m
 
 
 def create_segment(desk: Desk, request: m.CreateSegment) -> None:

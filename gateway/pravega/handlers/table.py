@@ -14,9 +14,9 @@ from gateway.pravega.handlers import (
     segments,
     tables,
 )
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.layout import Message
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.layout import Message
 
 Handler = Callable[[Desk, Any], None]
 

@@ -8,14 +8,14 @@ from gateway.pending import Pending, asked
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
 from gateway.pravega.room import check_room
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import PAYLOAD_BYTES_MAX
+from hutch.pravega.layout import Message
+from hutch.pravega.wire_types import NO_KEY, TableKey
+from hutch.pravega.wire_types import TableEntry as WireEntry
 from store.api import SegmentInfo, TableDelta, TableEntry, TablePage
 from store.errors import InvalidArgument, StoreError
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import PAYLOAD_BYTES_MAX
-from store.wire.layout import Message
-from store.wire.wire_types import NO_KEY, TableKey
-from store.wire.wire_types import TableEntry as WireEntry
 
 T = TypeVar("T")
 

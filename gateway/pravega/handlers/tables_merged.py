@@ -6,9 +6,9 @@ from typing import Final
 
 from gateway.pending import Pending, asked
 from gateway.pravega.handlers.table_pages import STEP
+from hutch.pravega.wire_types import TABLE_ITEMS_MAX
 from store.api import TABLE_BATCH_BYTES_MAX, Operations, SegmentInfo, TableEntry, TablePage
 from store.errors import InvalidArgument, SegmentSealed
-from store.wire.wire_types import TABLE_ITEMS_MAX
 
 ENTRIES_MAX: Final = TABLE_ITEMS_MAX
 """Entries of one merge: other connections wait while they are written."""

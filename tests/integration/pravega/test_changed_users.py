@@ -15,8 +15,8 @@ import pytest
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.guard import EXPIRED, REFUSED
-from store.wire import messages as m
-from store.wire.error_messages import AuthTokenCheckFailed
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import AuthTokenCheckFailed
 from tests.http_client import Api
 from tests.integration.administrator import ctl, report
 from tests.integration.pravega.conftest import controller_port

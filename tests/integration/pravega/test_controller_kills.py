@@ -19,8 +19,8 @@ from gateway.pravega.controller.names import (
 )
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.guard import path_of
+from hutch.pravega import messages as m
 from store.local.checking import open_to_check
-from store.wire import messages as m
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.server import StoreProcess

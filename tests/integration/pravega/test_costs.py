@@ -13,12 +13,12 @@ import pytest
 
 from gateway.pravega.room import SEGMENTS_MAX
 from gateway.pravega.transients import OWN_MAX
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.layout import Message
+from hutch.pravega.wire_types import TableEntry, TableKey
 from store.api import ATTRIBUTES_MAX
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.layout import Message
-from store.wire.wire_types import TableEntry, TableKey
 from tests.integration.costs import GROWTH_BYTES_MAX, MIB, Costs
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WRITER, WireClient

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hutch.pravega import early_messages as m
 from hutch.stream.messages import CreateStream
-from store.wire import early_messages as m
 from tests.client import Client
 from tests.early_rig import APPENDER, SEGMENT, EarlyClient, block, stored
 from tests.integration.server import Endpoint, HutchServer, StoreProcess

@@ -6,8 +6,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from store.wire import early_messages as m
-from store.wire.early_codec import EARLY
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_codec import EARLY
 from tests.early_rig import SEGMENT, EarlyClient, block, stored
 from tests.fuzz.inputs import kept, mutated
 from tests.integration.pravega.test_early import early

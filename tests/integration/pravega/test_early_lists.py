@@ -13,11 +13,11 @@ from uuid import UUID
 
 import pytest
 
-from store.wire import early_messages as m
-from store.wire.early_codec import EARLY
-from store.wire.early_commands import EARLY_COMMANDS
-from store.wire.layout import Message, layout_of
-from store.wire.wire_types import Items
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.wire_types import Items
 from tests.early_rig import EarlyClient, block
 from tests.integration.costs import Costs, amount, check_growth
 from tests.integration.pravega.test_given_back import early_port

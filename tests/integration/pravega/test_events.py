@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from store.wire import messages as m
+from hutch.pravega import messages as m
 from tests.integration.pravega.conftest import StartStore, controller_port
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient

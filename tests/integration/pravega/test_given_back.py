@@ -15,12 +15,12 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from store.wire import early_messages as early
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import encode
-from store.wire.early_codec import EARLY
-from store.wire.wire_types import TableEntry, TableKey
+from hutch.pravega import early_messages as early
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import encode
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.wire_types import TableEntry, TableKey
 from tests.controller_client import SERVICE
 from tests.early_rig import APPENDER, SEGMENT, block
 from tests.integration.costs import MIB, amount, given_back

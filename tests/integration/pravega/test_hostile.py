@@ -9,12 +9,12 @@ from typing import Final
 
 import pytest
 
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import HEAD
-from store.wire.commands import BY_CLASS
-from store.wire.error_messages import ErrorMessage
-from store.wire.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import HEAD
+from hutch.pravega.commands import BY_CLASS
+from hutch.pravega.error_messages import ErrorMessage
+from hutch.pravega.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
 from tests.integration.server import StoreProcess
 from tests.integration.small_disk import small_disk
 from tests.pravega_client import WRITER, WireClient, end

@@ -18,12 +18,12 @@ from gateway.pravega.controller.names import segment_name
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.tables.names import stream_of
 from gateway.pravega.guard import REFUSED, path_of
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
+from hutch.pravega.layout import Message
+from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
 from store.local.checking import open_to_check
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
-from store.wire.layout import Message
-from store.wire.wire_types import NO_KEY, TableEntry, TableKey
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import StartStore, controller_port
 from tests.integration.pravega.users import (

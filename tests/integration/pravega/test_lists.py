@@ -13,12 +13,12 @@ from uuid import UUID
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.commands import COMMANDS, Sender
-from store.wire.layout import Message, layout_of
-from store.wire.wire_types import Items, TableEntry, TableKey
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.commands import COMMANDS, Sender
+from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.wire_types import Items, TableEntry, TableKey
 from tests.integration.costs import Costs, check_growth
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient

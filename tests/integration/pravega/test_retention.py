@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from store.wire import messages as m
+from hutch.pravega import messages as m
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.pravega.users import config

@@ -9,14 +9,14 @@ from gateway.log.names import is_of_a_stream, is_own, server_table
 from gateway.pravega.guard import NEEDS, OWNED, REFUSED, path_of
 from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens, resource_of
 from gateway.token_key import NAME, read_key
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
+from hutch.pravega.layout import Message
+from hutch.pravega.wire_types import ANY_VERSION, TableKey
+from hutch.pravega.wire_types import TableEntry as WireEntry
 from store.api import TableEntry
 from store.local.checking import SegmentShape, open_to_check
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
-from store.wire.layout import Message
-from store.wire.wire_types import ANY_VERSION, TableKey
-from store.wire.wire_types import TableEntry as WireEntry
 from tests.client import Client
 from tests.integration.server import HutchServer
 from tests.pravega_client import WRITER, WireClient, end

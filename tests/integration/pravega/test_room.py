@@ -11,9 +11,9 @@ import pytest
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.room import SEGMENTS_MAX, USER_TRANSIENTS_MAX
 from gateway.pravega.transients import OWN_MAX
-from store.wire import messages as m
-from store.wire.error_messages import ErrorMessage
-from store.wire.layout import Message
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import ErrorMessage
+from hutch.pravega.layout import Message
 from tests.integration.pravega.users import BESIDE, config, controller, of, users_of_streams
 from tests.integration.server import HutchServer
 from tests.pravega_client import WRITER, WireClient

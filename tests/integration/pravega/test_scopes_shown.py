@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from store.wire import messages as m
+from hutch.pravega import messages as m
 from tests.client import Client
 from tests.controller_client import ControllerClient
 from tests.http_client import Api

@@ -11,12 +11,12 @@ from gateway.log.names import data_segment, meta_table
 from gateway.pravega.guard import EXPIRED, OWNED, REFUSED
 from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens
 from gateway.token_key import NAME, read_key
+from hutch.pravega import early_messages as old
+from hutch.pravega import messages as m
+from hutch.pravega.early_messages import KeepAlive
+from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
+from hutch.pravega.table_messages import ReadTable
 from hutch.stream.messages import CreateStream
-from store.wire import early_messages as old
-from store.wire import messages as m
-from store.wire.early_messages import KeepAlive
-from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
-from store.wire.table_messages import ReadTable
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.pravega.test_early import early

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import NO_KEY, TableEntry, TableKey
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 

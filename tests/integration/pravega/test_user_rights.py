@@ -10,9 +10,9 @@ import pytest
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.guard import REFUSED
-from store.wire import messages as m
-from store.wire.error_messages import AuthTokenCheckFailed
-from store.wire.layout import Message
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import AuthTokenCheckFailed
+from hutch.pravega.layout import Message
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.pravega.users import (
     BESIDE,

@@ -19,8 +19,8 @@ from gateway.broker.access.model import Right
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
-from store.wire import messages as m
-from store.wire.error_messages import AuthTokenCheckFailed
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import AuthTokenCheckFailed
 from tests.chunks import chunk_of
 from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic

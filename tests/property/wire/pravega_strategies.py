@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from store.wire import wire_types as w
-from store.wire.commands import Command
-from store.wire.layout import Layout, Message, layout_of
+from hutch.pravega import wire_types as w
+from hutch.pravega.commands import Command
+from hutch.pravega.layout import Layout, Message, layout_of
 
 BITS: Final = {"b": 8, "i": 32, "q": 64}
 SHORT: Final = 40

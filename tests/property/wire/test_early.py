@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.pravega.early.session import Session
-from store.wire import early_messages as m
-from store.wire.codec import HEAD_BYTES
-from store.wire.commands import Command
-from store.wire.early_block import Block
-from store.wire.early_codec import EARLY, Parts, cut
-from store.wire.early_commands import EARLY_COMMANDS
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import Event
+from hutch.pravega import early_messages as m
+from hutch.pravega.codec import HEAD_BYTES
+from hutch.pravega.commands import Command
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_codec import EARLY, Parts, cut
+from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER, stored
 from tests.golden.early_exchanges import EXCHANGES
 from tests.property.wire.pravega_strategies import data as some_bytes

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.wire.block import append_pieces
-from store.wire.codec import HEAD, HEAD_BYTES, decode, encode, frame_bytes
-from store.wire.commands import BY_CLASS, COMMANDS, Command
-from store.wire.errors import WireError
-from store.wire.layout import Message, layout_of
-from store.wire.messages import AppendBlockEnd, Padding, PartialEvent
-from store.wire.modified_utf8 import decode_text, encode_text
+from hutch.pravega.block import append_pieces
+from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode, frame_bytes
+from hutch.pravega.commands import BY_CLASS, COMMANDS, Command
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.messages import AppendBlockEnd, Padding, PartialEvent
+from hutch.pravega.modified_utf8 import decode_text, encode_text
 from tests.golden.pravega_frames import FRAMES, WRITER
 from tests.property.wire.pravega_strategies import data as some_bytes
 from tests.property.wire.pravega_strategies import messages_of

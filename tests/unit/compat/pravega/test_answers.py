@@ -5,11 +5,11 @@ from uuid import UUID
 from compat.pravega.answers import Memory, merged
 from compat.pravega.case import CONTINUATION, TRANSIENT, Kind
 from compat.pravega.requests import MISSING, S, W, info, keys_of, update
-from store.wire.error_messages import NoSuchSegment
-from store.wire.layout import Message
-from store.wire.messages import DataAppended, KeepAlive, SegmentCreated
-from store.wire.table_messages import TableEntriesUpdated, TableKeysRead, UpdateTableEntries
-from store.wire.wire_types import TableKey
+from hutch.pravega.error_messages import NoSuchSegment
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import DataAppended, KeepAlive, SegmentCreated
+from hutch.pravega.table_messages import TableEntriesUpdated, TableKeysRead, UpdateTableEntries
+from hutch.pravega.wire_types import TableKey
 
 OTHER = UUID(int=7)
 

@@ -3,7 +3,7 @@
 from compat.pravega.case import Action, Case, Step
 from compat.pravega.cases import CASES
 from compat.pravega.expected import EXPECTED, expected_of
-from store.wire.commands import COMMANDS, Sender
+from hutch.pravega.commands import COMMANDS, Sender
 
 
 def steps(case: Case) -> list[Step]:

@@ -19,9 +19,9 @@ from gateway.pravega.early.front import EARLY_PROTOCOL
 from gateway.pravega.front import _KNOWN
 from gateway.pravega.host import PROTOCOL
 from gateway.stream.link import PROTOCOL as STREAM
-from store.wire.codec import HEAD
-from store.wire.commands import Sender
-from store.wire.early_codec import EARLY
+from hutch.pravega.codec import HEAD
+from hutch.pravega.commands import Sender
+from hutch.pravega.early_codec import EARLY
 from tests.first_bytes import SAID
 
 EVERY = [(name, said) for name, all_of_it in SAID.items() for said in all_of_it]

@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire.codec import HEAD, decode, encode
-from store.wire.errors import WireError
-from store.wire.layout import Message
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega.codec import HEAD, decode, encode
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
 from tests.pravega_client import WRITER, WireClient, end, event
 from tests.pravega_rig import WireServer
 

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from gateway.settings.wire import WireSettings
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire.codec import HEAD, encode
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega.codec import HEAD, encode
 from tests.pravega_client import WireClient, end
 from tests.pravega_rig import WireServer, serving
 from tests.waiting import wait_until

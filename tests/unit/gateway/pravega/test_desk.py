@@ -8,8 +8,8 @@ import pytest
 
 from gateway.pravega.guard import EXPIRED, Guard
 from gateway.pravega.tokens import EVERYTHING, READ_UPDATE, Tokens
-from store.wire import messages as m
-from store.wire.error_messages import AuthTokenCheckFailed
+from hutch.pravega import messages as m
+from hutch.pravega.error_messages import AuthTokenCheckFailed
 from tests.pravega_client import WRITER, WireClient
 from tests.pravega_rig import NOTHING, WireServer, serving
 

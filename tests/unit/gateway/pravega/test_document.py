@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from store.wire.commands import BY_CODE, COMMANDS, Command
-from store.wire.document import BEGIN, END, commands_table, main, payload_of, rewritten
-from store.wire.early_commands import EARLY_COMMANDS
+from gateway.pravega.document import BEGIN, END, commands_table, main, payload_of, rewritten
+from hutch.pravega.commands import BY_CODE, COMMANDS, Command
+from hutch.pravega.early_commands import EARLY_COMMANDS
 
 DOCS = Path(__file__).parents[4] / "docs"
 
@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 def test_a_page_is_up_to_date(name: str, rows: tuple[Command, ...]) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
 
-    assert rewritten(page, rows) == page, f"run: python -m store.wire.document docs/{name}"
+    assert rewritten(page, rows) == page, f"run: python -m gateway.pravega.document docs/{name}"
 
 
 def test_every_command_has_its_row_and_its_purpose() -> None:

@@ -1,6 +1,6 @@
 """Frames over a real socket: from Hello to reading back what was appended."""
 
-from store.wire import messages as m
+from hutch.pravega import messages as m
 from tests.pravega_client import WRITER, WireClient, end
 from tests.pravega_rig import WireServer
 

@@ -9,10 +9,10 @@ from gateway.broker.access.model import Right
 from gateway.log.names import data_segment, index_segment, is_of_a_stream, is_own
 from gateway.pravega.guard import EXPIRED, NEEDS, OWNED, REFUSED, Guard, Ownership
 from gateway.pravega.tokens import READ, READ_UPDATE, Tokens, resource_of, words_of
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.commands import COMMANDS, Sender
-from store.wire.layout import Message, layout_of
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.commands import COMMANDS, Sender
+from hutch.pravega.layout import Message, layout_of
 
 NOW_MS = 1_700_000_000_000
 TOKENS = Tokens(b"k" * 64)

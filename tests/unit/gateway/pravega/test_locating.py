@@ -3,8 +3,8 @@
 import random
 from pathlib import Path
 
-from store.wire import error_messages as e
-from store.wire import messages as m
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 from tests.pravega_client import WireClient, end, event
 from tests.pravega_rig import serving
 

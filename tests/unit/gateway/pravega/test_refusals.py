@@ -3,11 +3,11 @@
 import pytest
 
 from gateway.pravega.refusals import refusal
+from hutch.pravega import error_messages as e
+from hutch.pravega.codec import encode
+from hutch.pravega.layout import Message
 from store import errors as s
 from store.api import NOT_EXISTS
-from store.wire import error_messages as e
-from store.wire.codec import encode
-from store.wire.layout import Message
 
 
 def _of_fixed_keys(version: int) -> s.KeyVersionMismatch:

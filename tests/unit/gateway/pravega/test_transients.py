@@ -4,10 +4,10 @@ import pytest
 
 from gateway.pravega import transients as module
 from gateway.pravega.transients import OWN_MAX, TABLE, Transients
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 from store.api import Done, TablePage
 from store.errors import InvalidArgument, StoreError
-from store.wire import error_messages as e
-from store.wire import messages as m
 from tests.pravega_client import WRITER, WireClient
 from tests.pravega_rig import WireServer
 from tests.waiting import wait_until

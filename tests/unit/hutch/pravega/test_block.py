@@ -1,8 +1,8 @@
 import pytest
 
-from store.wire.block import append_pieces
-from store.wire.errors import WireError
-from store.wire.messages import AppendBlockEnd
+from hutch.pravega.block import append_pieces
+from hutch.pravega.errors import WireError
+from hutch.pravega.messages import AppendBlockEnd
 from tests.golden.pravega_frames import WRITER
 
 WHOLE = b"\0\0\0\0\0\0\0\1a"

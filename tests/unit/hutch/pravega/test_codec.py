@@ -1,6 +1,6 @@
 import pytest
 
-from store.wire.codec import (
+from hutch.pravega.codec import (
     FRAME_BYTES_MAX,
     HEAD,
     HEAD_BYTES,
@@ -9,10 +9,10 @@ from store.wire.codec import (
     encode,
     frame_bytes,
 )
-from store.wire.commands import Sender
-from store.wire.errors import ListTooLong, WireError
-from store.wire.layout import Message, TooLong
-from store.wire.messages import (
+from hutch.pravega.commands import Sender
+from hutch.pravega.errors import ListTooLong, WireError
+from hutch.pravega.layout import Message, TooLong
+from hutch.pravega.messages import (
     SOURCES_MAX,
     AppendBlock,
     AttributeUpdate,
@@ -21,8 +21,8 @@ from store.wire.messages import (
     MergeSegmentsBatch,
     SegmentCreated,
 )
-from store.wire.table_messages import RemoveTableKeys, TableRead
-from store.wire.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
+from hutch.pravega.table_messages import RemoveTableKeys, TableRead
+from hutch.pravega.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
 from tests.golden.pravega_frames import WRITER
 
 HELLO = bytes.fromhex("ffffff81 00000008 00000011 00000005")

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from store.wire.commands import BY_CLASS, BY_CODE, COMMANDS, Command, Sender
-from store.wire.layout import layout_of
+from hutch.pravega.commands import BY_CLASS, BY_CODE, COMMANDS, Command, Sender
+from hutch.pravega.layout import layout_of
 
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda row: row.name)
 

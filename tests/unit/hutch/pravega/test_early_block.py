@@ -2,9 +2,9 @@ from uuid import UUID
 
 import pytest
 
-from store.wire.early_block import Block
-from store.wire.early_messages import BeginAppendBlock, EndAppendBlock
-from store.wire.errors import WireError
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_messages import BeginAppendBlock, EndAppendBlock
+from hutch.pravega.errors import WireError
 from tests.early_rig import APPENDER
 
 EVENT = b"\0\0\0\0\0\0\0\1a"

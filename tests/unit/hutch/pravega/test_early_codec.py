@@ -1,12 +1,12 @@
 import pytest
 
-from store.wire import early_messages as m
-from store.wire.codec import HEAD, HEAD_BYTES
-from store.wire.commands import Sender
-from store.wire.early_codec import EARLY, WHOLE_BYTES_MAX, Parts, cut
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import Event
+from hutch.pravega import early_messages as m
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.commands import Sender
+from hutch.pravega.early_codec import EARLY, WHOLE_BYTES_MAX, Parts, cut
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER
 
 U = "000102030405060708090a0b0c0d0e0f"

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from store.wire.commands import Command, Sender
-from store.wire.early_codec import EARLY
-from store.wire.early_commands import EARLY_COMMANDS
-from store.wire.layout import layout_of
+from hutch.pravega.commands import Command, Sender
+from hutch.pravega.early_codec import EARLY
+from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.layout import layout_of
 
 each_command = pytest.mark.parametrize("command", EARLY_COMMANDS, ids=lambda row: row.name)
 

@@ -3,9 +3,9 @@ from typing import Annotated
 
 import pytest
 
-from store.wire.errors import WireError
-from store.wire.layout import Layout, Message, layout_of
-from store.wire.wire_types import Int, Long, Text
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Layout, Message, layout_of
+from hutch.pravega.wire_types import Int, Long, Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.codec import decode, encode
-from store.wire.commands import BY_CLASS, COMMANDS, Command
-from store.wire.layout import Message, layout_of
-from store.wire.wire_types import TableEntry, TableKey
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.codec import decode, encode
+from hutch.pravega.commands import BY_CLASS, COMMANDS, Command
+from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.wire_types import TableEntry, TableKey
 from tests.golden.pravega_frames import WRITER
 
 ENTRIES = (TableEntry(TableKey(b"k", 3), b"v"),)

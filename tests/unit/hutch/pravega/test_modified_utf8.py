@@ -1,7 +1,7 @@
 import pytest
 
-from store.wire.errors import WireError
-from store.wire.modified_utf8 import decode_text, encode_text
+from hutch.pravega.errors import WireError
+from hutch.pravega.modified_utf8 import decode_text, encode_text
 
 SAMPLES = [
     ("", ""),

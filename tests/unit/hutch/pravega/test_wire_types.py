@@ -1,11 +1,11 @@
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 from uuid import UUID
 
 import pytest
 
-from store.wire import wire_types as w
-from store.wire.errors import WireError
-from store.wire.wire_types import ANY_VERSION, DATA_TYPE, KEY_TYPE, STRING_TYPE, TableKey
+from hutch.pravega import wire_types as w
+from hutch.pravega.errors import WireError
+from hutch.pravega.wire_types import ANY_VERSION, DATA_TYPE, KEY_TYPE, STRING_TYPE, TableKey
 
 AnyType: TypeAlias = w.WireType[Any]
 BOOLEAN: w.WireType[bool] = w.Number("boolean", "?")
@@ -105,3 +105,12 @@ def test_a_string_may_have_65535_bytes() -> None:
 def test_a_list_that_would_not_be_read_is_not_written() -> None:
     with pytest.raises(ValueError, match="above 65536"):
         KEYS.write((TableKey(b""),) * 65_537, bytearray())
+
+
+def test_lists_are_read_where_no_cython_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = (TableKey(b"a", 1), TableKey(b"b", 2))
+    target = bytearray()
+    wire_type = get_args(w.Keys)[1]
+    wire_type.write(keys, target)
+    monkeypatch.setattr(w, "table_items", None)
+    assert wire_type.read(memoryview(target), 0) == (keys, len(target))

@@ -8,9 +8,9 @@ import pytest
 from gateway.pravega.room import SEGMENTS_MAX
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
-from store.wire import early_messages as m
-from store.wire import messages as today
-from store.wire.layout import Message
+from hutch.pravega import early_messages as m
+from hutch.pravega import messages as today
+from hutch.pravega.layout import Message
 from tests.early_rig import (
     APPENDER,
     SEGMENT,

@@ -7,8 +7,8 @@ import pytest
 from gateway.pravega.early.host import is_of_the_server
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
-from store.wire import early_messages as m
-from store.wire.early_codec import EARLY, Parts
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_codec import EARLY, Parts
 from tests.early_rig import (
     APPENDER,
     SEGMENT,

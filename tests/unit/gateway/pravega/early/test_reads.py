@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.wire import WireSettings
-from store.wire import early_messages as m
-from store.wire import messages as today
+from hutch.pravega import early_messages as m
+from hutch.pravega import messages as today
 from tests.early_rig import SEGMENT, EarlyClient, EarlyServer, block, serving_early, stored
 
 LARGE = bytes(5 << 20)

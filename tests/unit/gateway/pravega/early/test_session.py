@@ -3,12 +3,12 @@
 import pytest
 
 from gateway.pravega.early.session import Request, Session
-from store.wire import early_messages as m
-from store.wire.early_block import Block
-from store.wire.early_codec import EARLY, cut
-from store.wire.errors import WireError
-from store.wire.layout import Message
-from store.wire.messages import Event
+from hutch.pravega import early_messages as m
+from hutch.pravega.early_block import Block
+from hutch.pravega.early_codec import EARLY, cut
+from hutch.pravega.errors import WireError
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER, block, stored
 
 BEGIN = m.BeginAppendBlock(APPENDER, 0, 1_000)

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from store.wire import error_messages as e
-from store.wire import messages as m
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 from tests.pravega_client import WRITER, WireClient, end
 from tests.pravega_rig import WireServer
 

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 from store.api import ATTRIBUTES_MAX
-from store.wire import error_messages as e
-from store.wire import messages as m
 from tests.pravega_client import WRITER, WireClient, end
 
 NAME = UUID(int=7)

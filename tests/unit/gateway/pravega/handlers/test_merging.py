@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from gateway.pravega.handlers.merging import ACCUMULATE, IF_EQUAL, IF_GREATER, NONE, REPLACE
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire.messages import ABSENT
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega.messages import ABSENT
 from tests.pravega_client import WireClient
 from tests.pravega_rig import WireServer
 from tests.unit.gateway.pravega.handlers.test_attributes import update, value_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
 from tests.pravega_client import WireClient, end
 from tests.pravega_rig import WireServer
 from tests.waiting import wait_until

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.room import SEGMENTS_MAX
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
 from tests.pravega_client import WRITER, WireClient
 from tests.pravega_rig import WireServer
 

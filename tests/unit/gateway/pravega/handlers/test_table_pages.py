@@ -1,8 +1,8 @@
 """The parts of a table for one reply."""
 
 from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
+from hutch.pravega.codec import PAYLOAD_BYTES_MAX
 from store.api import ENTRY_BYTES_MAX, TableEntry
-from store.wire.codec import PAYLOAD_BYTES_MAX
 
 SMALL = TableEntry(b"key", b"value", 1)
 LARGE = TableEntry(b"key", bytes(ENTRY_BYTES_MAX - 3), 1)

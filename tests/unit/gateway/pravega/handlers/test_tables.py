@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import ANY_VERSION, NO_KEY, TableEntry, TableKey
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import ANY_VERSION, NO_KEY, TableEntry, TableKey
 from tests.pravega_client import WireClient
 
 MIB = 1 << 20

@@ -1,10 +1,10 @@
 """Merges of tables over the wire."""
 
 from gateway.pravega.handlers.tables_merged import ENTRIES_MAX
-from store.wire import error_messages as e
-from store.wire import messages as m
-from store.wire import table_messages as t
-from store.wire.wire_types import TableEntry, TableKey
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.wire_types import TableEntry, TableKey
 from tests.pravega_client import WireClient
 
 

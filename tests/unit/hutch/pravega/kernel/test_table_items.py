@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.wire.errors import WireError
-from store.wire.wire_types import Entry, Items, Key, TableEntry, TableKey
+from hutch.pravega.errors import WireError
+from hutch.pravega.wire_types import Entry, Items, Key, TableEntry, TableKey
 from tests.property.gateway.kernel_builds import BUILDS, load
 
 I64: Final = st.integers(-(2**63), 2**63 - 1)
@@ -22,7 +22,7 @@ COUNT_BYTES: Final = 4
 
 @pytest.fixture(params=BUILDS, scope="module")
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
-    return load("store.wire.kernel.table_items", request.param)
+    return load("hutch.pravega.kernel.table_items", request.param)
 
 
 @given(st.lists(KEYS, max_size=5), st.binary(max_size=5))
