@@ -10,6 +10,9 @@ class WireError(Exception):
     The protocol has no reply for them. The message is one line that says what is wrong.
     """
 
+    def __init__(self, text: str, position: int | None = None) -> None:
+        super().__init__(text if position is None else f"{text} at byte {position}")
+
 
 class ListTooLong(WireError):
     """A list has more items than its command takes; nothing behind its count was read.

@@ -1,17 +1,12 @@
-"""The codec that a message class gets from its fields.
-
-A message is a frozen dataclass; its fields, in order, are its bytes. Every field's annotation names
-a wire type. A field with a default is one that older versions did not have: it is always written,
-and has its default where a payload ends before it.
-"""
+"""The layouts of the messages of Pravega's protocol, and what they have in common."""
 
 import struct
-from dataclasses import MISSING, Field, dataclass, fields
-from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from hutch import layout
 
 from .errors import ListTooLong, WireError
-from .wire_types import WireType
 
 M = TypeVar("M")
 
@@ -37,45 +32,32 @@ class TooLong(Message):
     reason: str
 
 
-class Layout(Generic[M]):
+class Layout(layout.Layout[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:
         TypeError: A field has no wire type.
     """
 
+    malformed = WireError
+
     def __init__(self, message_class: type[M]) -> None:
-        hints = get_type_hints(message_class, include_extras=True)
-        own = fields(message_class)  # type: ignore[arg-type]  # a message is a dataclass
-        self.make: Final = message_class
-        self.fields: Final = tuple(_typed(message_class, field, hints[field.name]) for field in own)
-        self.defaults: Final = {each.name: each.default for each in own if _is_newer(each)}
-        self.name: Final = f"({', '.join(f'{name} {wire.name}' for name, wire in self.fields)})"
+        super().__init__(message_class)
         self.bytes_min: Final = sum(
             wire.bytes_min for name, wire in self.fields if name not in self.defaults
         )
-        self._reads: Final = tuple((wire.read, name in self.defaults) for name, wire in self.fields)
-        self._writes: Final = tuple((attrgetter(name), wire.write) for name, wire in self.fields)
 
-    def read(self, payload: memoryview, position: int) -> tuple[M, int]:
-        """Read one message; see `WireType.read`."""
-        values: list[object] = []
+    def take(self, frame: memoryview, position: int, values: list[object]) -> int:
+        """Append the values of the fields to a list; return the position after them.
+
+        A list that is too long is told with the fields before it.
+        """
         try:
-            for read, is_newer in self._reads:
-                if is_newer and position == len(payload):
-                    break
-                value, position = read(payload, position)
-                values.append(value)
+            return super().take(frame, position, values)
         except ListTooLong as error:
             names = (name for name, _ in self.fields)
             error.fields = dict(zip(names, values, strict=False))
             raise
-        return self.make(*values), position
-
-    def write(self, value: M, target: bytearray) -> None:
-        """Append one message; see `WireType.write`."""
-        for value_of, write in self._writes:
-            write(value_of(value), target)
 
     def decode(self, payload: memoryview) -> M:
         """Return the message that a payload begins with; bytes behind it are ignored.
@@ -118,23 +100,6 @@ class Layout(Generic[M]):
             raise ValueError(f"{self.make.__name__}: {error}") from error
 
 
-_COMPILED: Final[dict[type[Any], Layout[Any]]] = {}
-
-
 def layout_of(message_class: type[M]) -> Layout[M]:
     """Return the layout of a message class, made at the first call."""
-    layout = _COMPILED.get(message_class)
-    if layout is None:
-        layout = _COMPILED[message_class] = Layout(message_class)
-    return layout
-
-
-def _typed(owner: type[Any], field: Field[Any], hint: object) -> tuple[str, WireType[Any]]:
-    metadata: tuple[Any, ...] = getattr(hint, "__metadata__", ())
-    if len(metadata) != 1:
-        raise TypeError(f"{owner.__name__}.{field.name} has no wire type")
-    return field.name, metadata[0]
-
-
-def _is_newer(field: Field[Any]) -> bool:
-    return field.default is not MISSING
+    return Layout[Any].of(message_class)

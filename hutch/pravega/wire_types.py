@@ -19,6 +19,8 @@ from types import ModuleType
 from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
+from hutch import layout
+
 from .errors import ListTooLong, WireError
 from .modified_utf8 import decode_text, encode_text
 
@@ -51,43 +53,21 @@ NO_KEY: Final = -1
 """A key's version that says that the table does not have it."""
 
 
-class WireType(Protocol[T]):
+class WireType(layout.WireType[T], Protocol[T]):
     """The form of one field in a payload.
 
     Attributes:
-        name: Its name in documents.
         bytes_min: Size of its smallest value.
     """
 
     @property
-    def name(self) -> str: ...
-    @property
     def bytes_min(self) -> int: ...
 
-    def read(self, payload: memoryview, position: int) -> tuple[T, int]:
-        """Return the value at `position` and the position after it, or raise WireError."""
 
-    def write(self, value: T, target: bytearray) -> None:
-        """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
-
-
-class Number(Generic[T]):
+class Number(layout.Fixed[T]):
     """A number of fixed size: one format character of the struct module."""
 
-    def __init__(self, name: str, code: str) -> None:
-        self.name: Final = name
-        self.code: Final = code
-        self._struct: Final = struct.Struct(">" + code)
-        self.bytes_min: Final = self._struct.size
-
-    def read(self, payload: memoryview, position: int) -> tuple[T, int]:
-        end = position + self.bytes_min
-        if end > len(payload):
-            raise WireError(f"a {self.name} is cut short")
-        return self._struct.unpack_from(payload, position)[0], end
-
-    def write(self, value: T, target: bytearray) -> None:
-        target += self._struct.pack(value)
+    malformed = WireError
 
 
 INT_TYPE: Final[Number[int]] = Number("int", "i")

@@ -12,10 +12,10 @@ RabbitMQ does with the frames of clients (`Rest`, `StringMap`). `Counted` and `N
 their count.
 """
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
+from hutch import layout
 from hutch.stream.errors import MalformedFrame
 from hutch.stream.offsets import OffsetSpec, OffsetType
 
@@ -28,52 +28,31 @@ _BYTES_SIZE_BYTES: Final = 4
 COUNT_BYTES: Final = 4
 
 
-class WireType(Protocol[T]):
+class WireType(layout.WireType[T], Protocol[T]):
     """The form of one field in a frame.
 
     Attributes:
-        name: Its name in documents.
         zero: The value that a refusal carries in this field.
         is_last: True if it reads to the end of the frame, and so must be the last field.
     """
 
     @property
-    def name(self) -> str: ...
-    @property
     def zero(self) -> T: ...
     @property
     def is_last(self) -> bool: ...
 
-    def read(self, frame: bytes, position: int) -> tuple[T, int]:
-        """Return the value at `position` and the position after it, or raise MalformedFrame."""
 
-    def write(self, value: T, target: bytearray) -> None:
-        """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
-
-
-class Fixed(Generic[T]):
+class Fixed(layout.Fixed[T]):
     """A number of fixed size: one format character of the struct module."""
 
+    malformed = MalformedFrame
     is_last: Final = False
 
     def __init__(
         self, name: str, code: str, zero: T, convert: Callable[[int], T] | None = None
     ) -> None:
-        self.name: Final = name
-        self.code: Final = code
+        super().__init__(name, code, convert)
         self.zero: Final = zero
-        self.convert: Final = convert
-        self._struct: Final = struct.Struct(">" + code)
-
-    def read(self, frame: bytes, position: int) -> tuple[T, int]:
-        end = position + self._struct.size
-        if end > len(frame):
-            raise MalformedFrame(f"{self.name} is cut short", position)
-        value = self._struct.unpack_from(frame, position)[0]
-        return (self.convert(value) if self.convert else value), end
-
-    def write(self, value: T, target: bytearray) -> None:
-        target += self._struct.pack(value)
 
 
 class String:

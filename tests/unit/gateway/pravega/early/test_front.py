@@ -68,7 +68,7 @@ def test_large_replies_come_in_parts_if_a_setting_says_so(tmp_path: Path) -> Non
         (f"00000001 00000014 {U} 0009 6162", "SetupAppend: a string"),
         (f"00000003 0000001c {U} ffffffffffffffff 00000000", "a block at -1"),
         (f"00000004 0000001c {U} 0000000000000000 00000000", "command 4 outside a block"),
-        ("fffffffe 00000000", "PartialMessage: a byte"),
+        ("fffffffe 00000000", "PartialMessage: byte is cut short"),
         ("fffffffe 00000001 07", "a part of kind 7"),
         ("fffffffe 00000001 02", "without a first one"),
     ],
