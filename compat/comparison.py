@@ -190,7 +190,7 @@ def judge(found: Iterable[Difference], expected: Sequence[Expected]) -> Verdict:
 
 
 def covers(entry: Expected, difference: Difference) -> bool:
-    """Tell whether an entry speaks of a difference: the place, and both answers."""
+    """Return whether an entry speaks of a difference: the place, and both answers."""
     return (
         fnmatchcase(difference.script, entry.script)
         and fnmatchcase(difference.label, entry.label)

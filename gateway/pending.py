@@ -31,7 +31,7 @@ class Pending(Generic[T]):
         return self._is_settled
 
     def settle(self, outcome: T | BaseException) -> None:
-        """Give the value, or the exception that awaiting raises. Fits a store's `done`."""
+        """Set the value, or the exception that awaiting raises. Fits a store's `done`."""
         assert not self._is_settled
         self._is_settled = True
         self._outcome = outcome

@@ -224,7 +224,7 @@ class Client:
     async def query(
         self, binder: str, matcher: Document | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """Give the documents of a binder, in the order of their ids.
+        """Yield the documents of a binder, in the order of their ids.
 
         They are as they were when the query began. Raises Refused or ConnectionError.
 

@@ -85,7 +85,7 @@ class OffsetListener(StreamingQueryListener):
         """Hear that a query has ended, which changes nothing."""
 
     def _is_ours(self, position: Mapping[str, Place]) -> bool:
-        """Tell whether a position is one in our streams; partitions may have been added."""
+        """Return whether a position is one in our streams; partitions may have been added."""
         source = self._settings.source
         if not source.streams and not position.keys() <= self._streams:
             try:

@@ -105,7 +105,7 @@ def _names(schema: StructType) -> tuple[str, ...]:
 
 
 def _forms(field: StructField, decoding: Decoding) -> set[bool]:
-    """Tell whether a field of a schema fits reads without variants, those with, or both."""
+    """Return whether a field of a schema fits reads without variants, those with, or both."""
     applications = dict(decoding.app_columns)
     if field.name in applications:
         types = dict.fromkeys((False, True), _app_type(applications[field.name]))

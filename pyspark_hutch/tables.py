@@ -19,7 +19,7 @@ _PROVIDER: Final = "provider"
 
 
 def is_bare_table(options: Mapping[str, str]) -> bool:
-    """Tell whether a table is made without options of ours, which a query may give it then.
+    """Return whether a table is made without options of ours, which a query may give it then.
 
     Raises:
         WrongOption: It is made with some, which would be lost.

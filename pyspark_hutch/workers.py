@@ -9,7 +9,7 @@ _KEPT: Final = "pyspark.daemon"
 
 
 def is_kept() -> bool:
-    """Tell whether Spark may use this process again."""
+    """Return whether Spark may use this process again."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return getattr(spec, "name", None) == _KEPT
 

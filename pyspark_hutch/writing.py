@@ -279,7 +279,7 @@ def _told(messages: Sequence[WriterCommitMessage | None]) -> str:
 
 
 def _identity(settings: WriteSettings) -> TaskIdentity:
-    """Tell which task this process runs; Spark says so in properties that it does not document.
+    """Return the task that this process runs, by properties that Spark does not document.
 
     Raises:
         WrongOption: The session speculates, or this Spark does not tell the batch.

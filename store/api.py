@@ -255,7 +255,7 @@ class Reader(Protocol):
         ...
 
     def is_cached(self, position: int, size: int) -> bool:
-        """Tell (a good guess, cheap) whether `size` bytes at `position` are in memory."""
+        """Return (a good guess, cheap) whether `size` bytes at `position` are in memory."""
         ...
 
     def check(
@@ -317,7 +317,7 @@ class Operations(Protocol):
         ...
 
     def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
-        """Give up the bytes before `position`, start ≤ position ≤ length, else SegmentTruncated.
+        """Discard the bytes before `position`, start ≤ position ≤ length, else SegmentTruncated.
 
         The same position again is fine. A FileRegion that is held keeps its bytes. Their space is
         free soon after, but for some of it in the first file that stays.
@@ -479,7 +479,7 @@ class Operations(Protocol):
         ...
 
     def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
-        """Give the table's segment and its number of keys. NotATable."""
+        """Report the table's segment and its number of keys. NotATable."""
         ...
 
 

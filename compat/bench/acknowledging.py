@@ -49,7 +49,7 @@ _BLOCK: Final = BY_CLASS[AppendBlock].code
 
 @dataclass(slots=True)
 class Counted:
-    """What is known of a segment.
+    """A segment, as far as it is counted.
 
     Attributes:
         event: Its first event with its head; empty before the first append.

@@ -103,7 +103,7 @@ class DeliveryReader:
             self.step()
 
     def has(self, record_count: int) -> bool:
-        """Tell whether so many records have arrived in all."""
+        """Return whether so many records have arrived in all."""
         return self.records >= record_count and not self._data_left
 
     def step(self) -> None:

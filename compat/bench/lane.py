@@ -66,7 +66,7 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether something waits for room in the kernel."""
+        """Return whether something waits for room in the kernel."""
         return bool(self._rest)
 
     def send(self, data: bytes | memoryview) -> None:
@@ -218,7 +218,7 @@ class Lane:
             self.deliveries.note(now, inbox.records)
 
     def has(self, count: int) -> bool:
-        """Tell whether so many messages are confirmed and delivered."""
+        """Return whether so many messages are confirmed and delivered."""
         return self.confirms.count >= count and self.deliveries.count >= count
 
     def check(self) -> None:

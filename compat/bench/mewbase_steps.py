@@ -23,7 +23,7 @@ WINDOW: Final = 2_000
 
 @contextmanager
 def fresh_mewbase(server: Server, module: str = "gateway") -> Iterator[tuple[Hutch, int]]:
-    """Give a new server of the kind of `server`, and its port for mewbase.
+    """Yield a new server of the kind of `server`, and its port for mewbase.
 
     `module` is what is run as `hutch`.
     """

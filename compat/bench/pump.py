@@ -74,7 +74,7 @@ class Pump:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether every message of the sendings begun is confirmed."""
+        """Return whether every message of the sendings begun is confirmed."""
         return self.arena.confirmed >= self._blocks_wanted * self._block.message_count
 
     def step(self) -> bool:

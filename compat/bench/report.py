@@ -201,7 +201,7 @@ def busy_warning(cores: float) -> str:
 
 
 def is_disturbed(figures: Figures) -> bool:
-    """Tell whether other work on the machine is in these figures."""
+    """Return whether other work on the machine is in these figures."""
     return figures.get("others_share", 0.0) >= DISTURBED_SHARE
 
 

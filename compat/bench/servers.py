@@ -55,7 +55,7 @@ class Server(Protocol):
 
     @property
     def can_restart(self) -> bool:
-        """Tell whether `restart` keeps the data, so that a drain after it makes sense."""
+        """Return whether `restart` keeps the data, so that a drain after it makes sense."""
 
     def start(self) -> None:
         """Start it and wait until it serves; nothing happens if it runs."""

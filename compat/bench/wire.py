@@ -182,7 +182,7 @@ def segment_of(job: Job, use: str = "timed") -> str:
 
 @contextmanager
 def warmed(job: Job) -> Iterator[Link]:
-    """Give a connection to a server that has taken `warmup_count` appends of 100 B."""
+    """Yield a connection to a server that has taken `warmup_count` appends of 100 B."""
     with closing(Link(job.address)) as link:
         warming = Appender(link, segment_of(job, "warm"), WARMUP_BYTES)
         warming.pipeline(warming.frames(job.warmup_count), job.window)

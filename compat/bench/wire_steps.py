@@ -35,7 +35,7 @@ WINDOW_BYTES: Final = 16 << 20
 
 @contextmanager
 def fresh_store(server: Server) -> Iterator[Served]:
-    """Give a new server of the kind of `server`.
+    """Yield a new server of the kind of `server`.
 
     Raises:
         BenchError: There is no way to one here, or it does not start.
@@ -58,7 +58,7 @@ def fresh_store(server: Server) -> Iterator[Served]:
 
 @contextmanager
 def acknowledging(folder: Path) -> Iterator[Served]:
-    """Give a server that acknowledges and stores nothing, beside a controller of Hutch.
+    """Yield a server that acknowledges and stores nothing, beside a controller of Hutch.
 
     Raises:
         NotReady: It does not start.

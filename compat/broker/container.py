@@ -146,7 +146,7 @@ def stop(record: Record) -> None:
 
 
 def is_running(record: Record) -> bool:
-    """Tell whether the engine still runs the container."""
+    """Return whether the engine still runs the container."""
     done = docker("inspect", "--format", "{{.State.Running}}", record.container)
     if done.returncode != 0:
         return "no such" not in done.stderr.lower()  # the engine is away: nothing is known

@@ -13,7 +13,7 @@ from compat.broker.ways import REQUIRE_VARIABLE, BrokerUnavailable, obtain
 
 @pytest.fixture(scope="session")
 def rabbitmq() -> Iterator[RunningBroker]:
-    """Give a running RabbitMQ 4.3; skip with the reasons where there is no way to one.
+    """Yield a running RabbitMQ 4.3; skip with the reasons where there is no way to one.
 
     With HUTCH_REQUIRE_ALL=1, as in continuous integration, having none is a failure.
     """

@@ -34,7 +34,7 @@ class Process:
     start_ticks: int
 
     def is_running(self) -> bool:
-        """Tell whether exactly this process still runs."""
+        """Return whether exactly this process still runs."""
         return start_ticks(self.pid) == self.start_ticks
 
 

@@ -171,7 +171,7 @@ def stop(record: Record) -> None:
 
 
 def is_running(record: Record) -> bool:
-    """Tell whether a recorded broker still runs."""
+    """Return whether a recorded broker still runs."""
     if record.way == "container":
         return container.is_running(record)
     return record.runner is not None and record.runner.is_running()

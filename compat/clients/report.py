@@ -105,7 +105,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def is_whole(found: Comparison) -> bool:
-    """Tell whether every client ran on both servers."""
+    """Return whether every client ran on both servers."""
     return not found.broken and set(found.offered) == set(VERSIONS)
 
 

@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def is_ok(self) -> bool:
-        """Tell whether there is a result."""
+        """Return whether there is a result."""
         return not self.error
 
 

@@ -185,7 +185,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(folder: Path, broker: RunningBroker) -> Iterator[tuple[Hutch, Reference]]:
-    """Give both servers for the length of the block.
+    """Yield both servers for the length of the block.
 
     Args:
         folder: An empty one.

@@ -150,7 +150,7 @@ COMMANDS = frozenset(NAMES.values())
 
 
 def pairs_of(line: str, sent: str) -> Iterator[Pair]:
-    """Give the pairs that a line of an answer shows.
+    """Yield the pairs that a line of an answer shows.
 
     Args:
         line: As `normal.words` writes it.

@@ -78,7 +78,7 @@ class Arrived:
 
     @property
     def is_grouped_freely(self) -> bool:
-        """Tell whether its place among its like may differ."""
+        """Return whether its place among its like may differ."""
         return self.key in (CONFIRM, DELIVER)
 
 

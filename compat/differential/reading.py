@@ -46,7 +46,7 @@ class Fields:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether everything was read."""
+        """Return whether everything was read."""
         return self.position == len(self.data)
 
     def require_done(self) -> None:

@@ -133,7 +133,7 @@ class Script:
 
     @property
     def is_administered(self) -> bool:
-        """Tell whether the script changes users or virtual hosts."""
+        """Return whether the script changes users or virtual hosts."""
         return any(step.change is not None for step in self.steps)
 
     @property

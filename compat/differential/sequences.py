@@ -52,7 +52,7 @@ class Writer:
         return self.correlation_id
 
     def steps(self, length: int) -> Iterator[Step]:
-        """Give the steps of a sequence of so many commands, and at its end look at everything."""
+        """Yield the steps of a sequence of so many commands, and at its end look at everything."""
         for letter in CONNECTIONS:
             yield opened(letter)
         for _ in range(length):
@@ -148,7 +148,7 @@ class Writer:
         return self.choose(options)
 
     def credit(self, letter: str) -> Iterator[Step]:
-        """Give credit, perhaps to no subscription."""
+        """Return credit, perhaps to no subscription."""
         number = self.choose(IDS)
         reader = self.world.peers[letter].readers.get(number)
         if reader is None:

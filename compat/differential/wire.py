@@ -46,7 +46,7 @@ class Collected:
             self.frames += 1
 
     def suffices(self, wait: Wait) -> bool:
-        """Tell whether everything that a step waits for has come."""
+        """Return whether everything that a step waits for has come."""
         if self.has_ended:
             return True
         return not wait.fin and all(

@@ -190,7 +190,7 @@ def collect(connection: Connection, wanted: Sequence[Answer]) -> tuple[list[Mess
 
 
 def suffices(found: Sequence[Message], wanted: Sequence[Answer]) -> bool:
-    """Tell whether everything that a step waits for has come; a close comes by itself."""
+    """Return whether everything that a step waits for has come; a close comes by itself."""
     if Closed in wanted:
         return False
     acked = [answer for answer in wanted if isinstance(answer, Acked)]

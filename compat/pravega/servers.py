@@ -51,7 +51,7 @@ class NotReady(Exception):
 
 @contextlib.contextmanager
 def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
-    """Give a real Pravega for the length of the block; the first time it is downloaded.
+    """Yield a real Pravega for the length of the block; the first time it is downloaded.
 
     Args:
         folder: An existing one, for what it prints. Its data are in memory.
@@ -86,7 +86,7 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
 def hutch(
     folder: Path, *, durability: str = "os", advertised: str | None = None
 ) -> Iterator[Served]:
-    """Give a `hutch store serve` for the length of the block.
+    """Yield a `hutch store serve` for the length of the block.
 
     Args:
         folder: An existing one, for its data and what it prints.
@@ -148,7 +148,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def creates(address: Address) -> bool:
-    """Tell whether all parts of a server create segments; it listens before they can."""
+    """Return whether all parts of a server create segments; it listens before they can."""
     try:
         connection = Connection(address)
     except OSError:

@@ -77,7 +77,7 @@ class Waited:
         return None if self.took.other_ms is None else self.took.ours_ms / self.took.other_ms
 
     def is_reached(self, bound: float) -> bool:
-        """Tell whether the bound is kept."""
+        """Return whether the bound is kept."""
         return (self.took.ours_ms if self.ratio is None else self.ratio) <= bound
 
 

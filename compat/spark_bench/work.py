@@ -78,5 +78,5 @@ class Target:
     bound: float
 
     def is_reached(self, ratio: float) -> bool:
-        """Tell whether a ratio keeps it."""
+        """Return whether a ratio keeps it."""
         return ratio >= self.bound if self.figure == "rate" else ratio <= self.bound

@@ -20,7 +20,7 @@ _ENTER: Final = 'hostname localhost && ip link set lo up && exec "$@"'
 
 
 def is_inside() -> bool:
-    """Tell whether this process was started by `run_inside`."""
+    """Return whether this process was started by `run_inside`."""
     return os.environ.get(INSIDE) == "1"
 
 

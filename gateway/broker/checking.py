@@ -52,12 +52,12 @@ class StoredStream(NamedTuple):
 
 
 def is_catalogue(table: str) -> bool:
-    """Tell whether a table has the streams of a virtual host."""
+    """Return whether a table has the streams of a virtual host."""
     return _CATALOGUE in table
 
 
 def streams_of(virtual_host: str, rows: Iterable[TableEntry]) -> list[StoredStream]:
-    """Give the streams of a catalogue's table, without damaged entries."""
+    """Return the streams of a catalogue's table, without damaged entries."""
     found = []
     for row in rows:
         if not row.key.startswith(TOPOLOGY_PREFIX):
@@ -81,13 +81,13 @@ def unescaped(text: str) -> str | None:
 
 
 def host_of_segment(segment: str) -> str | None:
-    """Give the virtual host of a segment or table; None for those of the server, or if unknown."""
+    """Return the virtual host of a segment or table; None for the server's own, or if unknown."""
     scope = segment.partition("/")[0]
     return unescaped(scope.removeprefix("rmq-")) if scope.startswith("rmq-") else None
 
 
 def homeless(segment: str) -> StoredStream | None:
-    """Give the stream that a segment of chunks tells of, without its arguments; None if none."""
+    """Return the stream that a segment of chunks tells of, without its arguments; None if none."""
     match, host = _DATA_SEGMENT.fullmatch(segment), host_of_segment(segment)
     name = None if match is None else unescaped(match[1])
     if match is None or name is None or host is None:
@@ -96,7 +96,7 @@ def homeless(segment: str) -> StoredStream | None:
 
 
 def is_sound(table: str, row: TableEntry) -> bool:
-    """Tell whether an entry of a table is one that a server can use."""
+    """Return whether an entry of a table is one that a server can use."""
     unpack = next((unpack for name, unpack in _UNPACK.items() if name in table), None)
     if unpack is None or not row.value:  # what is empty counts as removed
         return True
@@ -110,7 +110,7 @@ def is_sound(table: str, row: TableEntry) -> bool:
 
 
 def rows_after_loss(table: str) -> list[TableEntry]:
-    """Give what has to be written into a table that has lost entries, for the next start's sake.
+    """Return what has to be written into a table that has lost entries, for the next start's sake.
 
     Without it a server that has no users any more would make its first one anew, and one that does
     not know how often it was opened would give epochs again.

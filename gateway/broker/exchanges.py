@@ -326,5 +326,5 @@ def _check_new(exchange: Exchange) -> None:
 
 
 def is_predeclared(name: str) -> bool:
-    """Tell whether an exchange is predeclared."""
+    """Return whether an exchange is predeclared."""
     return name == DEFAULT_EXCHANGE or name.startswith("amq.")

@@ -64,7 +64,7 @@ class Order:
     is_active: bool
 
     def carry_out(self) -> None:
-        """Tell it."""
+        """Notify it."""
         self.member.become(active=self.is_active)
 
 

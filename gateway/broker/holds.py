@@ -160,7 +160,7 @@ class Holds:
 
 
 def _is_taken_over(hold: _Hold, ranges: Mapping[int, tuple[int, int]]) -> bool:
-    """Tell whether a plan takes over all that a connection left which is gone."""
+    """Return whether a plan takes over all that a connection left which is gone."""
     return hold.is_orphan and all(
         held.generation in ranges and ranges[held.generation][0] == held.first
         for held in hold.ranges.values()

@@ -79,7 +79,7 @@ class Pattern:
             raise UnusablePattern(f"{text[:80]!r} cannot be used: {error}") from None
 
     def matches(self, name: str) -> bool:
-        """Tell whether the pattern is found in a name before the limit is reached."""
+        """Return whether the pattern is found in a name before the limit is reached."""
         raw = _raw(name)
         size = max(_SIZE_MIN, 1 << (len(raw) - 1).bit_length())
         code = self._codes.get(size)

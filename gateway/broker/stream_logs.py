@@ -149,7 +149,7 @@ class StreamLogs:
             self._ports.fatal(error)
 
     def tell_watchers(self, stream: Stream) -> None:
-        """Tell all users of a stream that it is gone."""
+        """Notify all users of a stream that it is gone."""
         watchers, stream.watchers = stream.watchers, set()
         for watcher in watchers:
             try:

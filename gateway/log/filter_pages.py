@@ -131,7 +131,7 @@ class Page:
         self._stored = stored
 
     def describes(self, head: bytes) -> bool:
-        """Tell whether `head`, read at the stream's `last_position`, is the page's last chunk."""
+        """Return whether `head`, read at the stream's `last_position`, is the page's last chunk."""
         header = unpack_header(head, EVENT_HEAD_BYTES)
         return (header.chunk_id, header.epoch) == (self.last_id, self.epoch)
 
@@ -256,7 +256,7 @@ class FilterPages:
         return place
 
     def is_verified(self, index: int) -> bool:
-        """Tell whether the page was found to describe the stream."""
+        """Return whether the page was found to describe the stream."""
         return self._places[index] in self._verified
 
     def verify(self, index: int) -> None:

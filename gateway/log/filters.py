@@ -120,7 +120,7 @@ class SubscriptionFilter:
         self._memo: dict[bytes, bool] = {}
 
     def lets_through(self, packed: bytes) -> bool:
-        """Tell whether a chunk whose filter values are `packed` may hold a wanted value."""
+        """Return whether a chunk whose filter values are `packed` may hold a wanted value."""
         if not packed:
             return self.unfiltered
         known = self._memo.get(packed)

@@ -214,7 +214,7 @@ def _grow(entries: Mapping[int, tuple[int, int]]) -> bool:
 
 
 def are_sound(stored: bytes, seed: int) -> bool:
-    """Tell whether each of some stored entries matches its checksum.
+    """Return whether each of some stored entries matches its checksum.
 
     `seed`: CRC-32 of the name of the segment that they are from.
     """

@@ -76,7 +76,7 @@ class Lookahead:
         self._wake = self._failed = nothing
 
     def is_verified(self, position: int) -> bool:
-        """Tell whether the chunk at a position is verified; if not, `wake` will be called."""
+        """Return whether the chunk at a position is verified; if not, `wake` will be called."""
         if position >= self.verified_to:
             index = self._log.index
             verified_end = index.verified_end(position)

@@ -123,7 +123,7 @@ def unit_segment(virtual_host: str, commit: int, generation: int) -> str:
 
 
 def is_named_after(held: str, stream: str, generation: int) -> bool:
-    """Tell whether a stream's chunks, index or filters are held by a stream of Pravega's sense."""
+    """Return whether a stream of Pravega's sense holds a stream's chunks, index or filters."""
     own, _, what = held.rpartition("-")
     if what not in {"index", "filters"}:
         own = held
@@ -157,18 +157,18 @@ _OF_A_STREAM: Final = re.compile(
 
 
 def is_server_scope(scope: str) -> bool:
-    """Tell whether a scope holds what belongs to no virtual host."""
+    """Return whether a scope holds what belongs to no virtual host."""
     return scope == _SERVER_SCOPE
 
 
 def is_own(scope: str, stream: str) -> bool:
-    """Tell whether a stream of a scope, in Pravega's sense, is one of those that are named here."""
+    """Return whether a stream of a scope, in Pravega's sense, is one that is named here."""
     is_inner = scope.startswith(_VIRTUAL_HOST) and stream.startswith("_")
     return is_inner or is_server_scope(scope)
 
 
 def is_of_a_stream(scope: str, stream: str) -> bool:
-    """Tell whether it holds a stream's chunks, index or filters: no table, stage or unit."""
+    """Return whether it holds a stream's chunks, index or filters: no table, stage or unit."""
     return scope.startswith(_VIRTUAL_HOST) and _OF_A_STREAM.fullmatch(stream) is not None
 
 

@@ -55,7 +55,7 @@ class ConfirmSink(Protocol):
 
 
 def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
-    """Give every sink its tokens, in order, in one call."""
+    """Hand every sink its tokens, in order, in one call."""
     if len(confirms) == 1:
         sink, tokens = confirms[0]
         _confirm(sink, tokens)
@@ -68,7 +68,7 @@ def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
 
 
 def lose_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
-    """Tell every sink once that its entries are lost."""
+    """Notify every sink once that its entries are lost."""
     for sink in {sink for sink, _ in confirms}:
         sink.lost()
 
@@ -284,7 +284,7 @@ class OpenChunk:
         self.sequences[reference] = publishing_id
 
     def is_all_of_kind(self, *, has_value: bool) -> bool:
-        """Tell whether all entries have filter values, or (if not `has_value`) none has."""
+        """Return whether all entries have filter values, or (if not `has_value`) none has."""
         if self.filters is None:
             return not has_value
         if has_value:
@@ -356,7 +356,7 @@ class OpenChunk:
         self.fresh = Delivery(self.chunk_id, next_offset, len(head), head)
 
     def release(self) -> None:
-        """Give the buffer back."""
+        """Release the buffer."""
         self._buffers.give_back(self.buffer)
         self.buffer = _NO_BUFFER
         self.filters = self._filter_digests = None

@@ -393,7 +393,7 @@ def _trailer(view: memoryview, chunk: Chunk) -> bytes:
 
 
 def _has_no_trailer(view: memoryview, chunk: Chunk) -> bool:
-    """Tell whether a chunk with a wrong seal certainly had no named publishers.
+    """Return whether a chunk with a wrong seal certainly had no named publishers.
 
     Then its sizes leave no room for them, and its data is as long as they say.
     """

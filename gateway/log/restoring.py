@@ -154,7 +154,7 @@ async def _fitting(
 
 
 async def _fits(reader: Reader, seed: int, snapshot: Snapshot, last: int | None) -> bool:
-    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
+    """Return whether the segment has (or had) the snapshot's last chunk where the snapshot says.
 
     A damaged chunk there is enough if the snapshot's next offset follows behind it.
     """
@@ -174,7 +174,7 @@ async def _fits(reader: Reader, seed: int, snapshot: Snapshot, last: int | None)
 
 
 def _compare(view: memoryview, seed: int, snapshot: Snapshot) -> tuple[bool, bool]:
-    """Tell whether bytes are the snapshot's last chunk, and whether they may be it, damaged.
+    """Return whether bytes are the snapshot's last chunk, and whether they may be it, damaged.
 
     They cannot be if a whole chunk is in them.
     """

@@ -109,7 +109,7 @@ def _fitting(log: StreamLog, unit_bytes: int, max_bytes: int) -> tuple[int, int]
 
 
 async def _is_older(log: StreamLog, end: int, start: int, oldest_ms: int) -> bool:
-    """Tell whether the last chunk before entry `end` was written before a time."""
+    """Return whether the last chunk before entry `end` was written before a time."""
     index = log.index
     if index.timestamps_ms[end] < oldest_ms:
         return True

@@ -31,7 +31,7 @@ class Saved:
     waiting: Snapshot | None = None
 
     def is_behind(self, start: int) -> bool:
-        """Tell whether the snapshot lacks chunks before `start`, or the index lacks some of it."""
+        """Return whether the snapshot lacks chunks before `start`, or the index some of it."""
         return self.snapshot_position < start or self.index_end < self.snapshot_position
 
     def ask(self, snapshot: Snapshot) -> None:

@@ -133,7 +133,7 @@ class Sieve:
         return page
 
     def _verify(self, pages: FilterPages, index: int, page: Page, end: int) -> bool:
-        """Tell whether the stream has the chunks that a page describes; drop the page if not.
+        """Return whether the stream has the chunks that a page describes; drop the page if not.
 
         Also False, with `missing` set, if the stream has to be read first.
         """

@@ -59,7 +59,7 @@ class Snapshot:
         ) + _checksum(self.parts)
 
     def is_of(self, head: bytes) -> bool:
-        """Tell whether the parts were stored together with a head."""
+        """Return whether the parts were stored together with a head."""
         return head[_HEAD.size :] == _checksum(self.parts)
 
 

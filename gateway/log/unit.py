@@ -161,7 +161,7 @@ class Unit(OpenChunk):
         return self.first_offset + sum(part.records for part in self.parts)
 
     def begin(self, offset: int, timestamp_ms: int, last_number: int) -> None:
-        """Give the unit its first offset, its time, and the number of the append before it."""
+        """Set the unit's first offset, its time, and the number of the append before it."""
         self.first_offset = self.chunk_id = offset
         self.timestamp_ms = timestamp_ms
         self.last_number = last_number
@@ -191,7 +191,7 @@ class Unit(OpenChunk):
             self.chunk_id += part.records
 
     def release(self) -> None:
-        """Give up the bytes, which the store has taken."""
+        """Release the bytes, which the store has taken."""
         self._data = bytearray()
 
 
@@ -203,7 +203,7 @@ def number_chunks(
     timestamp_ms: int,
     seal_seed: int,
 ) -> None:
-    """Give a run of blank chunks their offsets, from `offset` on, their epoch, time and seals."""
+    """Write offsets, from `offset` on, epoch, time and seals into a run of blank chunks."""
     view = memoryview(blanks)
     start = 0
     for part in parts:

@@ -150,7 +150,7 @@ def _first_in_order(chunks: list[Chunk], first: int, marks: Sequence[Mark]) -> i
 
 
 def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
-    """Tell whether the marks before and behind a chunk allow its place."""
+    """Return whether the marks before and behind a chunk allow its place."""
     place, _, chunk_id, records, *_ = chunk
     behind = bisect_right(marks, place, key=lambda mark: mark[0])
     if behind:

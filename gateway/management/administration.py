@@ -46,13 +46,13 @@ class Turn:
         self._taken = Pending()
 
     def end(self) -> None:
-        """Give the turn back."""
+        """Release the turn."""
         taken, self._taken = self._taken, None
         assert taken is not None
         taken.settle(None)
 
     async def close(self) -> None:
-        """Tell the holder of the turn to stop soon, and wait for it."""
+        """Ask the holder of the turn to stop soon, and wait for it."""
         self.is_over = True
         await self.take()
 
@@ -184,16 +184,16 @@ class Actor:
             raise NotAllowed(f"{request} is for users with the tag {role.value}")
 
     def may_see(self, virtual_host: str) -> bool:
-        """Tell whether it may look at what is in a virtual host."""
+        """Return whether it may look at what is in a virtual host."""
         return Role.ADMINISTRATOR in self.roles or virtual_host in self.virtual_hosts
 
     def may_see_of(self, user: str, virtual_host: str) -> bool:
-        """Tell whether it may look at a connection of a user in a virtual host."""
+        """Return whether it may look at a connection of a user in a virtual host."""
         is_own = user == self.name and virtual_host in self.virtual_hosts
         return Role.MONITORING in self.roles or is_own
 
     def may_end(self, user: str) -> bool:
-        """Tell whether it may end a connection of a user."""
+        """Return whether it may end a connection of a user."""
         return Role.ADMINISTRATOR in self.roles or user == self.name
 
 

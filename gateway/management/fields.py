@@ -61,5 +61,5 @@ class Fields(ABC):
 
 
 def is_integer(value: object) -> bool:
-    """Tell whether a value of JSON is a whole number."""
+    """Return whether a value of JSON is a whole number."""
     return type(value) is int  # a bool is one to isinstance

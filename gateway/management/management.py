@@ -88,7 +88,7 @@ class Management:
         self.close()
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
         for each in self._sockets:
             each.close()
 

@@ -27,7 +27,7 @@ PATH_BYTES_MAX: Final = 100
 
 @contextmanager
 def address_of(directory: Path) -> Iterator[str]:
-    """Give the address of the socket in a directory, also where the path is too long for one."""
+    """Yield the address of the socket in a directory, also where the path is too long for one."""
     path = str(directory / SOCKET_NAME)
     if len(os.fsencode(path)) <= PATH_BYTES_MAX:
         yield path

@@ -57,7 +57,7 @@ class Link(Visit):
             raise Refusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
 
     def errors_as_text(self) -> bool:
-        """Tell whether the client wants the numbers of errors as strings."""
+        """Return whether the client wants the numbers of errors as strings."""
         return self.session.has_page_form
 
     # What administrators are told

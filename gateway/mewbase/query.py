@@ -95,7 +95,7 @@ class Query(Source):
             self.wake()
 
     def close(self) -> None:
-        """Give nothing more."""
+        """Stop."""
         self._is_closed = True
         self.binder.readers.discard(self)
         self._found.clear()
@@ -119,7 +119,7 @@ class Query(Source):
         self._ended(reason)
 
     def wants_more(self) -> bool:
-        """Tell whether the client takes more."""
+        """Return whether the client takes more."""
         return not self._is_closed and not self._window.is_full
 
     def next(self, scratch: bytearray) -> Piece | None:

@@ -8,7 +8,7 @@ _NETWORK_BITS: Final = 64
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether a peer's address is on this machine."""
+    """Return whether a peer's address is on this machine."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(parsed, "ipv4_mapped", None)
     return (mapped or parsed).is_loopback

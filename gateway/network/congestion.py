@@ -23,7 +23,7 @@ def begin(listening: socket.socket) -> None:
 
 
 def restore(connected: socket.socket) -> None:
-    """Give a connection from another machine the system's choice."""
+    """Leave a connection from another machine to the system's choice."""
     with contextlib.suppress(OSError), socket.socket(connected.family) as fresh:
         chosen = fresh.getsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _NAME_BYTES_MAX)
         connected.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, chosen)

@@ -211,7 +211,7 @@ class Appends:
         set_up.request_id = request_id
 
     def _issue_gathered(self, set_up: SetUp) -> None:
-        """Give the store what is gathered of a writer, as one append."""
+        """Hand the store all that is gathered of a writer, as one append."""
         count = set_up.count
         if not count:
             return

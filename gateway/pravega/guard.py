@@ -138,7 +138,7 @@ class Ownership(NamedTuple):
     shows: Callable[[str, str], bool]
 
     def hides(self, scope: str, stream: str) -> bool:
-        """Tell whether clients may not even read a stream."""
+        """Return whether clients may not even read a stream."""
         return self.owns(scope, stream) and not self.shows(scope, stream)
 
 

@@ -123,7 +123,7 @@ class Reads(Source):
         return frame
 
     def wants_more(self) -> bool:
-        """Tell whether there is another answer."""
+        """Return whether there is another answer."""
         return bool(self._ready)
 
     # The end

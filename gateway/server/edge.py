@@ -247,7 +247,7 @@ class PlainEdge:
         return self.sent_bytes - int(_OF_INT.unpack(waiting)[0])
 
     def is_stuck_on_deleted(self) -> bool:
-        """Tell whether it sends from a deleted file, and nothing went out since the last call."""
+        """Return whether it sends from a deleted file, and nothing went out since the last call."""
         if not self._queue or not any(map(_is_of_deleted, self._queue)):
             self._stuck_at = -1
             return False
@@ -314,5 +314,5 @@ class PlainEdge:
 
 
 def _is_of_deleted(item: bytes | memoryview | Region) -> bool:
-    """Tell whether an item is a region of a deleted file, which takes space until its release."""
+    """Return whether an item is a region of a deleted file, which takes space until its release."""
     return not isinstance(item, bytes | memoryview) and os.fstat(item.fileno).st_nlink == 0

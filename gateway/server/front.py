@@ -88,7 +88,7 @@ class Source:
         raise NotImplementedError
 
     def wants_more(self) -> bool:
-        """Tell whether the client takes more, after `next` gave something."""
+        """Return whether the client takes more, after `next` gave something."""
         raise NotImplementedError
 
 
@@ -267,7 +267,7 @@ class Front(Protocol):
         ...
 
     def farewell(self) -> None:
-        """Tell the client that the server ends the connection, if the protocol has words for it."""
+        """Notify the client that the server ends the connection, if the protocol has words."""
         ...
 
     def lost(self) -> None:

@@ -77,7 +77,7 @@ class Line(Protocol):
         ...
 
     def listens(self) -> bool:
-        """Tell whether the peer can show that it lives."""
+        """Return whether the peer can show that it lives."""
         ...
 
     def heartbeat_missed(self) -> None:

@@ -60,7 +60,7 @@ class Inbox:
         return self._shared_view[kept:]
 
     def is_empty(self) -> bool:
-        """Tell whether nothing is kept: the next bytes are read to the shared buffer's front."""
+        """Return whether nothing is kept: the next bytes are read to the shared buffer's front."""
         return not self._rest and self._large is None
 
     def kept_bytes(self) -> int:

@@ -74,7 +74,7 @@ class TlsEdge(PlainEdge):
         return self._tls.getpeercert(binary_form=True)
 
     def certificate_has_run_out(self) -> bool:
-        """Tell whether the client's certificate is too old: that of a session taken up again."""
+        """Return whether the client's certificate is too old: that of a session taken up again."""
         if not self._tls.session_reused:
             return False  # it has just been looked at
         found = self._tls.getpeercert() or {}

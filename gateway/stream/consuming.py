@@ -125,7 +125,7 @@ class Subscription(Source):
         return Piece(head, chunk.region)
 
     def wants_more(self) -> bool:
-        """Tell whether the client takes another chunk."""
+        """Return whether the client takes another chunk."""
         return self.credit > 0
 
     def details(self) -> ConsumerDetails:
@@ -152,6 +152,6 @@ class Subscription(Source):
             self._cursor.close()
 
     def wake(self) -> None:
-        """Tell the connection that there may be something to deliver."""
+        """Notify the connection that there may be something to deliver."""
         if not self._is_closed and self.credit > 0:
             self._ports.wake(self)

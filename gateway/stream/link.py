@@ -73,7 +73,7 @@ class Link(Visit):
     # What the user may do
 
     def may(self, permission: Permission, name: str) -> bool:
-        """Tell whether the user has a permission on a stream or super stream."""
+        """Return whether the user has a permission on a stream or super stream."""
         return self.refused([Demand(RIGHTS[permission], name)]) is None
 
     def require(self, permission: Permission, name: str) -> None:

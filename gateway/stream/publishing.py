@@ -149,7 +149,7 @@ class Publishing(Protocol):
 
 
 def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
-    """Give the kernel the place to read and the publisher's state; return the chunk."""
+    """Return the kernel the place to read and the publisher's state; return the chunk."""
     log = publisher.log
     chunk = log.open_chunk(limit - position)
     _STATE.position = position
@@ -168,7 +168,7 @@ def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> Ope
 
 
 def _aim_at(chunk: OpenChunk) -> None:
-    """Give the kernel the state of the open chunk."""
+    """Hand the kernel the state of the open chunk."""
     _STATE.written = chunk.written
     _STATE.capacity = chunk.capacity
     _STATE.entries_max = max(chunk.entries_max - chunk.entry_count, 0)

@@ -51,7 +51,7 @@ class Space:
 
 
 def has_room(directory: Path) -> bool:
-    """Tell whether a file of `ROOM_BYTES` finds space in a directory; blocks.
+    """Return whether a file of `ROOM_BYTES` finds space in a directory; blocks.
 
     It writes the file, since no query tells a quota: that is no property of the file system.
     """

@@ -70,7 +70,7 @@ class Channel:
         self.socket.close()
 
     def is_alive(self) -> bool:
-        """Tell whether the server has ended the connection meanwhile; drops what has come."""
+        """Return whether the server has ended the connection meanwhile; drops what has come."""
         end = time.monotonic() + _LOOKS_S
         try:
             while time.monotonic() < end:

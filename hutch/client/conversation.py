@@ -167,5 +167,5 @@ class Conversation(Channel):
             self.keep(frame, f"instead of {name}")
 
     def is_subscribed(self, deliver: memoryview | bytes) -> bool:
-        """Tell whether a Deliver belongs to a subscription that is under way."""
+        """Return whether a Deliver belongs to a subscription that is under way."""
         return len(deliver) > BODY and deliver[BODY] in self.subscribed

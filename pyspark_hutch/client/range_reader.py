@@ -264,7 +264,7 @@ class RangeReader:
         return bounds_of(description)
 
     def _why_gone(self, connection: Connection) -> str:
-        """Tell how rows can be gone from the beginning of a stream."""
+        """Return how rows can be gone from the beginning of a stream."""
         if self._range.kept_by is None:
             return "retention"
         if self._range.kept_by != run_of(connection):

@@ -345,7 +345,7 @@ def _flat(fields: Sequence[Fields], has: Flags) -> Fields:
 
 
 def _is_twin(rows: Numbers, keys: pa.Array) -> Flags:
-    """Tell which keys their section has another time."""
+    """Return which keys their section has another time."""
     numbers = keys.dictionary_encode().indices.to_numpy().astype(np.int64)
     places = rows * (len(keys) + 1) + numbers
     order = np.argsort(places, kind="stable")

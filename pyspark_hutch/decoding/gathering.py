@@ -217,7 +217,7 @@ def _plain(numbers: Numbers) -> pa.Array:
 
 
 def _steps(runs: Numbers) -> Numbers:
-    """Give each record its index in its run."""
+    """Return each record its index in its run."""
     counts = runs[:, 0]
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 

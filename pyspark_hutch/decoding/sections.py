@@ -238,7 +238,7 @@ def _properties(value: Value) -> object:
 
 
 def _id_type(value: Value) -> str | None:
-    """Tell which of AMQP's types an id has; its text does not."""
+    """Return which of AMQP's types an id has; its text does not say it."""
     match value:
         case bool():
             return None

@@ -46,7 +46,7 @@ def join(*arrays: pa.Array) -> pa.Array:
 
 
 def data_of(values: pa.Array) -> memoryview:
-    """Give the bytes of all rows together, which lie there without gaps; they are not copied."""
+    """Return the bytes of all rows together, which lie there without gaps; they are not copied."""
     buffer = values.buffers()[2]
     if buffer is None:
         return memoryview(b"")
@@ -55,7 +55,7 @@ def data_of(values: pa.Array) -> memoryview:
 
 
 def positions_of(values: pa.Array) -> Counts:
-    """Give the begin of each row in the array's data, and the end of the last one."""
+    """Return the begin of each row in the array's data, and the end of the last one."""
     return np.frombuffer(values.buffers()[1], np.int64, len(values) + 1, values.offset * 8)
 
 
@@ -80,6 +80,6 @@ def ragged(matrix: Octets, widths: Counts) -> pa.Array:
 
 
 def big_endian(values: npt.NDArray[Any], size: int) -> Octets:
-    """Give each number as a row of `size` bytes, the highest first."""
+    """Return each number as a row of `size` bytes, the highest first."""
     octets: Octets = values.astype(f">u{size}").view(np.uint8).reshape(len(values), size)
     return octets

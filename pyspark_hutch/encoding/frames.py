@@ -103,10 +103,10 @@ class Packer(Protocol):
         """Memory of the rows that are in no frame yet."""
 
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
-        """Give the frames that became full."""
+        """Return the frames that became full."""
 
     def flush(self) -> Iterator[Frame]:
-        """Give frames of the waiting rows; more may be added afterwards."""
+        """Return frames of the waiting rows; more may be added afterwards."""
 
 
 class MessagePacker:
@@ -125,7 +125,7 @@ class MessagePacker:
         self.waiting_bytes: Final = 0
 
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
-        """Give the frames of some messages, in their order; all rows are in them at the end.
+        """Yield the frames of some messages, in their order; all rows are in them at the end.
 
         Args:
             messages: Of this stream.
@@ -152,7 +152,7 @@ class MessagePacker:
             yield Frame(joined(head, heads[first:following], cut), ids[first:following], count)
 
     def flush(self) -> Iterator[Frame]:
-        """Give nothing, since no row waits."""
+        """Return nothing, since no row waits."""
         return iter(())
 
 

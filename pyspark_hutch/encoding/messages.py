@@ -53,7 +53,7 @@ class Messages:
         return (self.bodies,) if self.before is None else (self.before, self.bodies)
 
     def take(self, rows: Counts) -> "Messages":
-        """Give some of the messages, in the order of `rows`, as a copy."""
+        """Return some of the messages, in the order of `rows`, as a copy."""
         indices = pa.array(rows)
         return Messages(
             before=None if self.before is None else self.before.take(indices),
@@ -63,7 +63,7 @@ class Messages:
         )
 
     def between(self, first: int, following: int) -> "Messages":
-        """Give the messages from `first` to the one before `following`, not copied."""
+        """Return the messages from `first` to the one before `following`, not copied."""
         return Messages(
             before=None if self.before is None else self.before[first:following],
             bodies=self.bodies[first:following],

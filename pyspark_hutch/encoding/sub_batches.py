@@ -87,7 +87,7 @@ class SubBatchPacker:
         return self._waiting_bytes + arrays
 
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
-        """Give frames of the sub-batches that became full.
+        """Return frames of the sub-batches that became full.
 
         Args:
             messages: Of this stream, without filter values.
@@ -107,7 +107,7 @@ class SubBatchPacker:
         return self._pack(is_all=False)
 
     def flush(self) -> Iterator[Frame]:
-        """Give what waits; the last sub-batch may have fewer rows."""
+        """Return what waits; the last sub-batch may have fewer rows."""
         return self._pack(is_all=True)
 
     def _pack(self, *, is_all: bool) -> Iterator[Frame]:
@@ -121,7 +121,7 @@ class SubBatchPacker:
     def _sub_batches(
         self, messages: Messages, ids: Ids, *, is_all: bool
     ) -> Iterator[tuple[bytes, int, int]]:
-        """Give each full sub-batch, its publishing id and its rows; keep the rest waiting."""
+        """Yield each full sub-batch, its publishing id and its rows; keep the rest waiting."""
         ends = np.cumsum(messages.sizes + SIZE_BYTES)
         first, done, count = 0, 0, len(messages)
         while first < count:

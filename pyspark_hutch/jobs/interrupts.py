@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupts(say: Callable[[str], None]) -> Iterator[threading.Event]:
-    """Give an event that the first Ctrl-C sets; the second raises KeyboardInterrupt.
+    """Yield an event that the first Ctrl-C sets; the second raises KeyboardInterrupt.
 
     Signals reach only the main thread: in another one the event is never set.
 

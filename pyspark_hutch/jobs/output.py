@@ -11,7 +11,7 @@ from pyspark_hutch.jobs.errors import JobFailed
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[BinaryIO]:
-    """Give a file to write, which takes its name in the end, unless there was an error.
+    """Yield a file to write, which takes its name in the end, unless there was an error.
 
     Raises:
         JobFailed: It cannot be written; where it cannot be made at all, before the block begins.

@@ -20,7 +20,7 @@ from pyspark_hutch.sink.plan import is_staged
 
 
 def saves_once(options: Mapping[str, str], columns: Sequence[str]) -> bool:
-    """Tell whether a batch that is saved under its name is published once.
+    """Return whether a batch that is saved under its name is published once.
 
     Args:
         options: Of the write, as `writing` returns them.

@@ -51,7 +51,7 @@ def session(
     py_files: Sequence[str] = (),
     is_verbose: bool = False,
 ) -> Iterator[SparkSession]:
-    """Give a session with quiet settings, and stop it in the end.
+    """Yield a session with quiet settings, and stop it in the end.
 
     Args:
         name: Of the application.
@@ -122,7 +122,7 @@ def _prepare(folder: Path, *, is_local: bool, is_verbose: bool) -> None:
 
 @contextmanager
 def _errors_to(log: Path | None) -> Iterator[None]:
-    """Give processes that are started here a file for what they print on standard error.
+    """Redirect the standard error of processes that are started here to a file.
 
     The JVM and the workers beneath it print what no logger holds back: lines at the start, and
     tracebacks of a worker whose task was ended by another's failure.

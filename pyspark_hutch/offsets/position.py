@@ -33,7 +33,7 @@ class Place:
     incarnation: str | None = None
 
     def may_be_in(self, generation: int | None) -> bool:
-        """Tell whether it may be a place in a stream of this generation; False if it is of another.
+        """Return whether it may be a place in a stream of this generation; False: it is of another.
 
         Where one of the two is not known, it may be.
         """

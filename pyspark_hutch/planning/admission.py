@@ -75,7 +75,7 @@ class Patience:
         self._since = now
 
     def is_due(self, rows: int, now: float) -> bool:
-        """Tell whether so many rows make a batch; if they do, the wait begins anew."""
+        """Return whether so many rows make a batch; if they do, the wait begins anew."""
         is_enough = self._rows_min is None or rows >= self._rows_min
         if rows == 0 or not (is_enough or now - self._since >= self._delay_s):
             return False

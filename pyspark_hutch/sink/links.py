@@ -58,7 +58,7 @@ class Link:
             self.connection.disconnect()
 
     def is_serving(self, stream: str) -> bool:
-        """Tell whether one of the outlets publishes to a stream."""
+        """Return whether one of the outlets publishes to a stream."""
         return any(outlet.stream == stream for outlet in self.outlets.values())
 
 

@@ -31,25 +31,25 @@ class Attributes:
         self._last: bytes | None = None
 
     def copy(self) -> "Attributes":
-        """Give attributes that change on their own."""
+        """Return attributes that change on their own."""
         other = Attributes()
         other.named = dict(self.named)
         other.writers = dict(self.writers)
         return other
 
     def get(self, attribute: bytes) -> int:
-        """Give a number; ABSENT if there is none."""
+        """Return a number; ABSENT if there is none."""
         number = self.writers.get(attribute)
         if number is None:
             number = self.named.get(attribute)
         return ABSENT if number is None else number
 
     def all(self) -> dict[bytes, int]:
-        """Give all of them."""
+        """Return all of them."""
         return self.named | self.writers
 
     def update(self, values: Iterable[tuple[bytes, int]]) -> None:
-        """Give attributes their new values; ABSENT removes."""
+        """Set attributes; ABSENT removes one."""
         for attribute, value in values:
             group = self.writers if attribute in self.writers else self.named
             if value != ABSENT:
@@ -58,7 +58,7 @@ class Attributes:
                 self._last = None
 
     def has_room(self, values: Iterable[tuple[bytes, int]]) -> bool:
-        """Tell whether there may be so many after an update."""
+        """Return whether there may be so many after an update."""
         count = len(self.named)
         for attribute, value in values:
             if value != ABSENT and attribute not in self.named and attribute not in self.writers:

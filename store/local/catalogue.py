@@ -76,7 +76,7 @@ class Catalogue:
         return self.counts.get(_group_of(name), 0)
 
     def _set_name(self, name: str, segment: Segment | None) -> None:
-        """Give a name of the issued view to a segment, or to none."""
+        """Bind a name of the issued view to a segment, or to none."""
         change = (segment is not None) - (name in self.names)
         if segment is None:
             self.names.pop(name, None)
@@ -91,7 +91,7 @@ class Catalogue:
                 del self.counts[group]
 
     def new_file(self, owner: Segment) -> DataFile:
-        """Give the next data file a number; it is made when it is written."""
+        """Return the next data file a number; it is made when it is written."""
         file = DataFile(self.next_file, owner.number)
         file.size_max = self.file_bytes(owner)
         self.next_file += 1
@@ -204,5 +204,5 @@ def _at_once(call: Callable[..., object], *arguments: object) -> None:
 
 
 def failure_of(error: StoreError) -> StoreError:
-    """Give the error that a segment keeps reporting after a failed write or sync."""
+    """Return the error that a segment keeps reporting after a failed write or sync."""
     return error if isinstance(error, SegmentFailed) else SegmentFailed(str(error))

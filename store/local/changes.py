@@ -51,7 +51,7 @@ class Change:
         self.completes = False
 
     def touches(self) -> tuple[Key, ...]:
-        """Give the objects of the change: if one of them is rolled back, so is the change."""
+        """Return the objects of the change: if one of them is rolled back, so is the change."""
         raise NotImplementedError
 
     def apply(self, at_ms: int) -> None:
@@ -59,7 +59,7 @@ class Change:
         raise NotImplementedError
 
     def report(self, error: StoreError | None) -> None:
-        """Tell the caller."""
+        """Notify the caller."""
         raise NotImplementedError
 
 
@@ -270,7 +270,7 @@ def creation(
     *,
     durable: bool,
 ) -> Sequence[CreateChange | AttributesChange]:
-    """Give the changes that make a segment with its attributes: all or none come to pass."""
+    """Return the changes that make a segment with its attributes: all or none come to pass."""
     number = segment.number
     record = create_record(number, segment.name, segment.key_length, durable=durable)
     if not values:

@@ -24,7 +24,7 @@ class Checked:
         self._spare: list[bytearray] = []
 
     def room(self, size: int) -> memoryview:
-        """Give a buffer for bytes that will be kept or given back, with any content."""
+        """Return a buffer for bytes that will be kept or given back, with any content."""
         if not _PIECE_BYTES // 2 < size <= _PIECE_BYTES:
             return memoryview(bytearray(size))
         with self._lock:
@@ -62,7 +62,7 @@ class Checked:
             self._spare.append(buffer)
 
     def find(self, wanted: Place) -> bytes | None:
-        """Give bytes from the start of a place on, perhaps not all; None if they are not kept."""
+        """Return bytes from the start of a place on, perhaps not all; None if they are not kept."""
         with self._lock:
             for places, data in reversed(self._kept):
                 begin = 0

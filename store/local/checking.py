@@ -72,7 +72,7 @@ class SegmentShape(NamedTuple):
     files: Sequence[tuple[str, int]]
 
     def place_of(self, position: int) -> tuple[str, int]:
-        """Give the file in which a position lies, and the place there."""
+        """Return the file in which a position lies, and the place there."""
         held = [(path, base) for path, base in self.files if base <= position]
         path, base = held[-1] if held else ("", position)
         return path, position - base
@@ -147,7 +147,7 @@ class CheckedStore:
         return None if segment is None else _shape_of(segment)
 
     def entries_of(self, table: str) -> Iterator[TableEntry]:
-        """Give all entries of a table. Raises StoreError."""
+        """Yield all entries of a table. Raises StoreError."""
         for page in self._pages_of(table):
             yield from page
 

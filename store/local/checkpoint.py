@@ -73,7 +73,7 @@ class CheckpointWriter:
 
 
 def head_of(journal: Journal, catalogue: Catalogue, *, closed: bool) -> CheckpointHead:
-    """Give the head of a checkpoint of what is committed now."""
+    """Return the head of a checkpoint of what is committed now."""
     return CheckpointHead(
         place=journal.place(),
         salt=journal.salt,

@@ -22,7 +22,7 @@ class Damage(NamedTuple):
     position: int | None = None
 
     def __str__(self) -> str:
-        """Give the line for a log: what is wrong, then where."""
+        """Return the line for a log: what is wrong, then where."""
         where = {"segment": self.segment, "file": self.file, "position": self.position}
         return " ".join(
             [

@@ -27,7 +27,7 @@ _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
 def path_of(number: int) -> str:
-    """Give the path of a data file."""
+    """Return the path of a data file."""
     return f"{DATA_DIRECTORY}/{number}"
 
 
@@ -124,7 +124,7 @@ class OpenFiles:
         self.left: Callable[[DataFile], object] = _do_nothing
 
     def open(self, file: DataFile, *, create: bool = False) -> File:
-        """Give the file's handle, opening it if need be. Any thread."""
+        """Return the file's handle, opening it if need be. Any thread."""
         handle = file.handle
         if handle is None:
             with self._lock:

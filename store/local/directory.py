@@ -68,12 +68,12 @@ def look_into(directory: Path) -> Found:
 
 
 def has_data(directory: Path) -> bool:
-    """Tell whether a store has stored anything. Raises OSError."""
+    """Return whether a store has stored anything. Raises OSError."""
     return any(_within(directory / DATA_DIRECTORY))
 
 
 def was_damaged(directory: Path) -> bool:
-    """Tell whether a store holds what an opening that found damage has set aside. OSError."""
+    """Return whether a store holds what an opening that found damage has set aside. OSError."""
     return any(_within(directory / SET_ASIDE))
 
 

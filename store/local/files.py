@@ -88,7 +88,7 @@ class File(Protocol):
         ...
 
     def punch(self, position: int, size: int) -> bool:
-        """Give back the space of some bytes, which are zeros then; the file keeps its size.
+        """Release the space of some bytes, which are zeros then; the file keeps its size.
 
         False where the file system cannot.
         """
@@ -150,13 +150,13 @@ class Files(Protocol):
 
 
 def descriptor_limit() -> int:
-    """Tell how many files this process may have open."""
+    """Return how many files this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft if soft > 0 else 1024
 
 
 def store_descriptors(limit: int) -> int:
-    """Tell how many of the files that a process may have open the store keeps at most."""
+    """Return how many of the files that a process may have open the store keeps at most."""
     return max(16, limit // 3)
 
 
@@ -289,7 +289,7 @@ class JournalSync:
         return True
 
     def is_quick(self) -> bool:
-        """Tell whether the loop may wait for a sync, by how long the last ones took."""
+        """Return whether the loop may wait for a sync, by how long the last ones took."""
         return self._mean_ns < _QUICK_NS
 
     def sync(self, fileno: int, done: Callable[[StoreError | None], object]) -> None:

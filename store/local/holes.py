@@ -107,7 +107,7 @@ class Holes:
         return bool(self._bytes or self._catalogue.truncated)
 
     def want_checkpoint(self) -> bool:
-        """Tell whether a checkpoint should be made now, so that space can be given back.
+        """Return whether a checkpoint should be made now, so that space can be given back.
 
         If only a little later, `look` is called then.
         """
@@ -146,7 +146,7 @@ class Holes:
             self._sizes[segment] = size
 
     def capture(self) -> list[Hole]:
-        """Give what the checkpoint that begins now will hold; to `made` or `not_made` after it."""
+        """Return the holes of the checkpoint that begins now; to `made` or `not_made` after it."""
         self._count()
         found = [hole for segment in self._sizes if (hole := hole_of(segment)) is not None]
         self._sizes.clear()
@@ -169,7 +169,7 @@ class Holes:
             self._reserve.lend(write)
 
     def made(self, holes: Iterable[Hole]) -> None:
-        """Give back what a durable checkpoint holds, as soon as it is no longer read."""
+        """Release the holes of a durable checkpoint, as soon as they are no longer read."""
         for hole in holes:
             hole.file.hole_end = max(hole.file.hole_end, hole.end)
             self._give_back(hole.file)
@@ -195,7 +195,7 @@ class Holes:
 
 
 def hole_of(segment: Segment) -> Hole | None:
-    """Tell what of a segment's first file could be given back."""
+    """Return the part of a segment's first file whose space could be released."""
     state = segment.committed
     # What is damaged stays for a person to look at.
     if segment.dead or segment.corrupt or not state.extents:
@@ -218,7 +218,7 @@ def punch(files: Files, file: DataFile, begin: int, end: int) -> bool:
 
 
 def punch_all(files: Files, segments: Iterable[Segment]) -> None:
-    """Give back unneeded space, at an opening after its checkpoint is durable."""
+    """Release unneeded space, at an opening after its checkpoint is durable."""
     for hole in filter(None, map(hole_of, segments)):
         try:
             if not punch(files, hole.file, 0, hole.end):

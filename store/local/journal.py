@@ -137,7 +137,7 @@ class Journal:
         return cls(files, spares, sequence=tail.end.sequence, salt=tail.salt, tail=tail)
 
     def place(self) -> JournalPlace:
-        """Tell where the next frame goes (or, if it does not fit, a link to another file)."""
+        """Return where the next frame goes (or, if it does not fit, a link to another file)."""
         return JournalPlace(self.sequence, self._current.number, self._position)
 
     @property
@@ -146,7 +146,7 @@ class Journal:
         return self._current.size
 
     def fits(self, size: int) -> bool:
-        """Tell whether records of `size` bytes can be written without making a file."""
+        """Return whether records of `size` bytes can be written without making a file."""
         size += _FRAME_HEAD_BYTES * (2 + size // _FRAME_BYTES_MAX)
         if self._position + size <= self._reserved_from:
             return True
@@ -303,7 +303,7 @@ class Journal:
             self._sync_lock.release()
 
     def claim_spare(self) -> bool:
-        """Tell whether a spare file should be made now: no other is ready and half is written.
+        """Return whether a spare file should be made now: no other is ready and half is written.
 
         The caller then calls `prepare_spare`.
         """

@@ -136,7 +136,7 @@ def find_lost(reader: JournalReader, *, does_search_all: bool) -> Lost:
 
 
 def _behind_in_file(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
-    """Give later frames in the file of the end."""
+    """Yield later frames in the file of the end."""
     end = reader.end
     if end.file not in reader.numbers:
         return
@@ -152,7 +152,7 @@ def _behind_in_file(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
 
 
 def _in_other_files(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
-    """Give later frames in files in which no frame was found."""
+    """Yield later frames in files in which no frame was found."""
     found = []
     for number in reader.numbers:
         if number not in (reader.end.file, *reader.visited):
@@ -166,7 +166,7 @@ def _in_other_files(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
 
 
 def _first_later(reader: JournalReader, data: bytes) -> tuple[int, int]:
-    """Give sequence and place of a file's first frame; zeros if it has none or an older one."""
+    """Return sequence and place of a file's first frame; zeros if it has none or an older one."""
     sequence = reader.sequence_at(data, FILE_HEAD_BYTES)
     if sequence is not None:
         return sequence, FILE_HEAD_BYTES
@@ -176,7 +176,7 @@ def _first_later(reader: JournalReader, data: bytes) -> tuple[int, int]:
 
 
 def _run(reader: JournalReader, data: bytes, position: int) -> Iterator[Frame]:
-    """Give the frames from a position on that follow each other."""
+    """Yield the frames from a position on that follow each other."""
     sequence = reader.sequence_at(data, position)
     while sequence is not None:
         frame = frame_at(data, position, sequence, reader.salt)

@@ -45,18 +45,18 @@ class JournalFile(NamedTuple):
 
 
 def path_of(number: int) -> str:
-    """Give the path of a journal file."""
+    """Return the path of a journal file."""
     return f"{JOURNAL_DIRECTORY}/{number}"
 
 
 def numbers_in(files: Files) -> list[int]:
-    """Give the numbers of the journal's files, the lowest first."""
+    """Return the numbers of the journal's files, the lowest first."""
     names = files.names(JOURNAL_DIRECTORY)
     return sorted(int(name) for name in names if name.isdecimal() and str(int(name)) == name)
 
 
 def content_of(files: Files, number: int) -> bytes:
-    """Give the bytes of a journal file."""
+    """Return the bytes of a journal file."""
     file = files.open(path_of(number))
     try:
         return file.read_at(min(file.size(), FILE_BYTES_MAX), 0)
@@ -65,7 +65,7 @@ def content_of(files: Files, number: int) -> bytes:
 
 
 def is_in_use(files: Files) -> bool:
-    """Tell whether a journal holds more than the first frame of a first opening."""
+    """Return whether a journal holds more than the first frame of a first opening."""
     for number in numbers_in(files):
         data = content_of(files, number)
         if any(data[FILE_HEAD_BYTES + FRAME_HEAD_BYTES :].strip(b"\0")):
@@ -129,11 +129,11 @@ class SpareFiles:
                 self._files.remove(path_of(number))
 
     def has_room_for(self, size: int) -> bool:
-        """Tell whether a frame of `size` bytes fits into one that is ready."""
+        """Return whether a frame of `size` bytes fits into one that is ready."""
         return any(spare.size >= size + OWN_BYTES for spare in tuple(self.ready))
 
     def take(self, size: int, *, may_be_small: bool) -> JournalFile:
-        """Give a file that a frame of `size` bytes fits into, made if need be.
+        """Return a file that a frame of `size` bytes fits into, made if need be.
 
         With `may_be_small` a full disk gets a small one, at the cost of the reserve.
 
@@ -157,7 +157,7 @@ class SpareFiles:
             return self._make(max(size, self._file_bytes // SMALL_PART))
 
     def claim(self) -> bool:
-        """Tell whether one should be made now: none is ready. The caller then calls `prepare`."""
+        """Return whether one should be made now: none is ready. The caller then calls `prepare`."""
         if self.ready or self._preparing:
             return False
         if self._prepare_at and time.monotonic() < self._prepare_at:

@@ -59,7 +59,7 @@ class JournalReader:
         self.damage: list[Damage] = []
 
     def frames(self) -> Iterator[Frame]:
-        """Give the frames."""
+        """Yield the frames."""
         self._check_beginning()
         number = self._file_of(self.end)
         while number is not None:
@@ -89,11 +89,11 @@ class JournalReader:
         return len(sizes) * max(sizes) // FRAME_HEAD_BYTES
 
     def tail(self) -> Tail:
-        """Give the tail for a journal that continues behind the last frame."""
+        """Return the tail for a journal that continues behind the last frame."""
         return Tail(tuple(self.visited or [self.end.file]), self.end, self.salt)
 
     def needed(self) -> frozenset[int]:
-        """Give the numbers of the files that the next opening needs too if this one dies."""
+        """Return the numbers of the files that the next opening needs too if this one dies."""
         return frozenset((*self.visited, self.end.file))
 
     def sync(self) -> None:
@@ -146,7 +146,7 @@ class JournalReader:
         return False
 
     def _file_of(self, place: JournalPlace) -> int | None:
-        """Give the file with the frame of `place.sequence`: at `place`, or first in another one."""
+        """Return the file with the frame of `place.sequence`: at `place`, or first in another."""
         if place.file in self.numbers:
             data = self.contents(place.file)
             if self.sequence_at(data, place.position) == place.sequence:
@@ -156,7 +156,7 @@ class JournalReader:
         return self._beginning_with(place)
 
     def _linked(self, link: Link) -> int | None:
-        """Give the file that a link leads to, as far as it is there."""
+        """Return the file that a link leads to, as far as it is there."""
         self._check_file(link.file, link.size)
         if link.file not in self.numbers:
             return None
@@ -167,7 +167,7 @@ class JournalReader:
         return frame_at(data, position, sequence, self.salt)
 
     def sequence_at(self, data: bytes, position: int) -> int | None:
-        """Give the sequence of the frame at `position`, or None where no frame checks out."""
+        """Return the sequence of the frame at `position`, or None where no frame checks out."""
         return sequence_at(data, position, self.salt)
 
     def _beginning_with(self, place: JournalPlace) -> int | None:
@@ -192,5 +192,5 @@ class JournalReader:
         return self.sequence_at(self.contents(number), FILE_HEAD_BYTES) == sequence
 
     def contents(self, number: int) -> bytes:
-        """Give a file's bytes."""
+        """Return a file's bytes."""
         return content_of(self._files, number)

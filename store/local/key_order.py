@@ -44,7 +44,7 @@ class KeyOrder:
             self._lows.insert(index + 1, half[0])
 
     def keys_from(self, start: bytes, *, is_after: bool) -> Iterator[bytes]:
-        """Give the keys from `start` on, or after it. No key may be added meanwhile."""
+        """Yield the keys from `start` on, or after it. No key may be added meanwhile."""
         index = max(0, bisect_right(self._lows, start) - 1)
         at = (bisect_right if is_after else bisect_left)(self._blocks[index], start)
         while index < len(self._blocks):

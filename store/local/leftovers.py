@@ -17,7 +17,7 @@ from store.local.journal_damage import SET_ASIDE, Evidence
 
 
 def leftovers(files: Files, catalogue: Catalogue) -> list[str]:
-    """Give the names of the data files that no segment has."""
+    """Return the names of the data files that no segment has."""
     living = {
         str(file.number)
         for segment in catalogue.segments.values()

@@ -157,7 +157,7 @@ def _begin_journal(
 
 
 def _can_go_on(recovered: Recovered) -> bool:
-    """Tell whether the journal can be continued.
+    """Return whether the journal can be continued.
 
     A new store's cannot. Nor can it if recovery dropped records that the journal still has: the
     next recovery would drop later changes with them.

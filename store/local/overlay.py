@@ -109,7 +109,7 @@ class OverlayNode:
         return self._real_bytes(PAGE_BYTES, number * PAGE_BYTES) if page is None else page
 
     def _real_bytes(self, size: int, position: int) -> bytes:
-        """Give what the real file has there, filled up with zeros."""
+        """Return what the real file has there, filled up with zeros."""
         count = min(size, self._real_size - position)
         data = b""
         if count > 0 and self._real is not None:

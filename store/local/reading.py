@@ -266,7 +266,7 @@ class PendingRead:
         self._loading = False
 
     def cancel(self) -> None:
-        """Give up; `done` is then not called."""
+        """Cancel it; `done` is then not called."""
         is_waiting = self._has_waited and not (self._finished or self._loading)
         self._finished = True
         self._done = _nothing  # a segment may keep this for long, and the caller with it
@@ -344,7 +344,7 @@ def _nothing(_outcome: object) -> None:
 
 
 def places_of(segment: Segment, position: int, size: int) -> list[Place]:
-    """Give the places of committed bytes from `position` ≥ start on."""
+    """Return the places of committed bytes from `position` ≥ start on."""
     state = segment.committed
     places = []
     end = min(position + size, state.length)
@@ -356,7 +356,7 @@ def places_of(segment: Segment, position: int, size: int) -> list[Place]:
 
 
 def reading_error(segment: Segment, position: int) -> StoreError | None:
-    """Tell why nothing can be read at a position, now or later."""
+    """Return why nothing can be read at a position, now or later."""
     if segment.dead:
         return NoSuchSegment(f"no segment {segment.name!r}")
     if position < 0:

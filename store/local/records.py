@@ -199,7 +199,7 @@ def frame_of(sequence: int, at_ms: int, synced: int, changes: Sequence[bytes], s
 
 
 def sequence_at(data: bytes, position: int, salt: int) -> int | None:
-    """Give the sequence of the frame at `position`, or None where no whole frame checks out."""
+    """Return the sequence of the frame at `position`, or None where no whole frame checks out."""
     if position + FRAME_HEAD_BYTES > len(data):
         return None
     checksum, sequence, *_, size, _ = FRAME_HEAD.unpack_from(data, position)

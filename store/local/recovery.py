@@ -136,7 +136,7 @@ class Fold:
             self._change(segment, record, step)
 
     def _stands(self, record: SegmentRecord, step: Step) -> bool:
-        """Tell whether a record builds upon nothing that was lost."""
+        """Return whether a record builds upon nothing that was lost."""
         if record.durable:
             self.last_durable[record.segment] = step
         touched = {record.segment}
@@ -375,7 +375,7 @@ def _segment_of(image: SegmentImage) -> Segment:
 
 
 def _living(fold: Fold) -> Iterator[tuple[Item, int]]:
-    """Give the items whose bytes are part of a segment now, and that segment."""
+    """Yield the items whose bytes are part of a segment now, and that segment."""
     homes = {
         file.number: (segment, base)
         for segment in fold.segments.values()

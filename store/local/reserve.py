@@ -52,7 +52,7 @@ class Reserve:
                 self._set(is_short=False)
 
     def give_up(self) -> bool:
-        """Give the room to a deletion; tells whether there was any."""
+        """Return the room to a deletion; tells whether there was any."""
         with self._lock:
             if self.is_short:
                 return False

@@ -198,7 +198,7 @@ class Rounds:
         return not self._journal.fits(round_.record_bytes)
 
     def _leaves_loop(self, round_: Round) -> bool:
-        """Tell whether the loop is free for other work while a round is on its way."""
+        """Return whether the loop is free for other work while a round is on its way."""
         return round_.must_sync or self._needs_thread(round_)
 
     def _sync_and_finish(self, round_: Round, outcome: Outcome, is_alone: bool) -> None:  # noqa: FBT001 (as above)
@@ -293,7 +293,7 @@ class Rounds:
             self.looks_soon = self._committed(round_)
 
     def _is_overdue(self) -> bool:
-        """Tell whether a round waits although its turn of the loop is over."""
+        """Return whether a round waits although its turn of the loop is over."""
         return bool(self.gathering.changes) and not self._scheduled and self.in_flight is None
 
     def _count_writes(self, round_: Round, outcome: Outcome) -> None:
@@ -393,7 +393,7 @@ class Rounds:
 
 
 def _broken(error: Exception) -> Outcome:
-    """Give the outcome of a round after a bug of ours: it is unknown what was written."""
+    """Return the outcome of a round after a bug of ours: it is unknown what was written."""
     log.error("commit failed", exc_info=error)
     outcome = Outcome(0)
     outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")

@@ -55,7 +55,7 @@ class SegmentState:
         self.extents: tuple[Extent, ...] = ()
 
     def copy(self) -> "SegmentState":
-        """Give a state that changes on its own."""
+        """Return a state that changes on its own."""
         other = SegmentState()
         other.start = self.start
         other.length = self.length
@@ -66,7 +66,7 @@ class SegmentState:
         return other
 
     def place_of(self, position: int, size: int) -> Place:
-        """Give where `position` (start ≤ position < length) is, up to the end of that file."""
+        """Return where `position` (start ≤ position < length) is, up to the end of that file."""
         index = bisect_right(self.extents, position, key=_base_of) - 1
         base, file = self.extents[index]
         last = index + 1 == len(self.extents)

@@ -69,7 +69,7 @@ class Tuning:
     open_files_max: int = 0
 
     def descriptors(self) -> int:
-        """Tell how many data files are kept open."""
+        """Return how many data files are kept open."""
         return self.open_files_max or store_descriptors(descriptor_limit())
 
 
@@ -94,7 +94,7 @@ class CheckpointDue:
         self._again_at = math.inf if has_checkpoint else -math.inf
 
     def is_due(self, journal_bytes: int, data_bytes: int) -> bool:
-        """Tell it, of bytes written since the opening."""
+        """Return it, of bytes written since the opening."""
         journal_limit, data_limit = self._limit
         return (
             journal_bytes >= journal_limit
@@ -103,7 +103,7 @@ class CheckpointDue:
         )
 
     def is_soon(self) -> bool:
-        """Tell whether it must be asked after every change: something failed, or a test asks."""
+        """Return whether it must be asked after every change: something failed, or a test asks."""
         return self._again_at != math.inf or min(self._step) < CHECKPOINT_BYTES_COARSE
 
     def begun(self, journal_bytes: int, data_bytes: int) -> None:

@@ -85,7 +85,7 @@ class Table:
     # Issued
 
     def issued(self, key: bytes) -> KeyEntry | None:
-        """Give a key's entry with everything issued, None if it is absent."""
+        """Return a key's entry with everything issued, None if it is absent."""
         entry = self.overlay.get(key)
         if entry is None:
             return self.index.get(key)
@@ -148,7 +148,7 @@ class Table:
     def keys_from(
         self, after: bytes | None, first: bytes | None, last: bytes | None
     ) -> Iterator[bytes]:
-        """Give the committed keys in order: after `after`, from `first` to `last` inclusive.
+        """Yield the committed keys in order: after `after`, from `first` to `last` inclusive.
 
         `is_in_order` has told that they are.
         """
@@ -174,11 +174,11 @@ class Table:
         return self._order is not None
 
     def is_damaged(self, start: int) -> bool:
-        """Tell whether entries were lost from the segment's start on."""
+        """Return whether entries were lost from the segment's start on."""
         return any(gap.stop > start for gap in self.damaged)
 
     def whole_from(self, position: int, end: int) -> range:
-        """Give the first positions from one on, up to `end`, that are not known to be damaged."""
+        """Return the first positions from one on, up to `end`, that are not known to be damaged."""
         for gap in self.damaged:
             if position < gap.start:
                 return range(position, min(gap.start, end))
@@ -186,5 +186,5 @@ class Table:
         return range(position, end)
 
     def garbage_bytes(self, stored_bytes: int) -> int:
-        """Tell how much of `stored_bytes` no key refers to."""
+        """Return how much of `stored_bytes` no key refers to."""
         return stored_bytes - self.live_bytes

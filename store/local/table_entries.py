@@ -47,7 +47,7 @@ class StoredEntry(NamedTuple):
 
 
 def seed_of(name: str) -> int:
-    """Give the hash of a segment's name, with which the checksums of its entries are seeded."""
+    """Return the hash of a segment's name, with which the checksums of its entries are seeded."""
     return xxh3_64_intdigest(name.encode())
 
 

@@ -52,7 +52,7 @@ def load_tables(files: Files, catalogue: Catalogue, findings: Findings) -> None:
 
 
 def _stored_entries(files: Files, segment: Segment, table: Table) -> Iterator[StoredEntry]:
-    """Give the entries that check out; adds the positions of the others to `table.damaged`."""
+    """Yield the entries that check out; adds the positions of the others to `table.damaged`."""
     for stretch in _stretches_of(segment):
         try:
             file = files.open(stretch.path)

@@ -42,7 +42,7 @@ class Waiters:
             self._given_up = 0
 
     def is_due(self, length: int) -> bool:
-        """Tell whether one of them waits for a byte before a length."""
+        """Return whether one of them waits for a byte before a length."""
         while self._heap and self._heap[0][2].is_finished:
             heappop(self._heap)
             self._given_up -= 1

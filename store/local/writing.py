@@ -211,7 +211,7 @@ class Staging:
     def _place_in_round(
         self, segment: Segment, file: DataFile, size: int, durability: Durability
     ) -> bool:
-        """Tell whether the journal gets the data itself; see to the sync of the file if not."""
+        """Return whether the journal gets the data itself; see to the sync of the file if not."""
         if durability is _OS:
             segment.note_bulk(file)
             return False
@@ -285,7 +285,7 @@ class Stored:
         self._count, self.room = kept, room
 
     def find(self, event_number: int) -> Appended | None:
-        """Give an append that is one of the last RESEND_WINDOW."""
+        """Return an append that is one of the last RESEND_WINDOW."""
         numbers, count = self._numbers, self._count
         index = bisect_left(numbers, event_number, max(0, count - RESEND_WINDOW), count)
         if index == count or numbers[index] != event_number:
@@ -423,7 +423,7 @@ class LocalWriter:
         return None
 
     def _lost(self) -> StoreError | None:
-        """Give the reason why issued appends of the session may be lost."""
+        """Return the reason why issued appends of the session may be lost."""
         if self._error is None and self._segment.aborts != self._aborts:
             self._error = self._segment.abort_error
         return self._error
@@ -434,7 +434,7 @@ def _do_nothing() -> None:
 
 
 def blocked_error(segment: Segment) -> StoreError | None:
-    """Tell why a segment takes no appends, in the promised order."""
+    """Return why a segment takes no appends, in the promised order."""
     if segment.gone:
         return NoSuchSegment(f"no segment {segment.name!r}")
     if segment.pending.sealed:

@@ -13,7 +13,9 @@ from tests.tidy.sources import ROOT, SOURCES, name_of
 CHECKED: Final = ("compat", "gateway", "hutch", "pyspark_hutch", "store")
 """Folders that keep the rules."""
 
-BEGINNINGS: Final = re.compile(r"(What|Which|Who|Whom|Whose|Whether|How|Where|When|Why|Of)\b")
+BEGINNINGS: Final = re.compile(
+    r"(What|Which|Who|Whom|Whose|Whether|How|Where|When|Why|Of|Tell|Give)\b"
+)
 BEGUN: Final = re.compile(rf"""["'][\s\\]*{BEGINNINGS.pattern}""")
 """Any string that begins so, a docstring or not."""
 WORDS: Final = re.compile(
@@ -63,13 +65,13 @@ def test_docstrings_begin_with_a_verb_or_a_noun_and_clients_are_called_clients()
 
 
 def test_a_docstring_that_begins_with_a_question_is_found() -> None:
-    source = '"""What a module is."""\n\n\ndef f() -> None:\n    """Whether it is."""\n'
+    source = '"""What a module is."""\n\n\ndef f() -> None:\n    """Tell whether it is."""\n'
 
     assert [line for line, _ in offences(source)] == [1, 5]
 
 
 def test_a_client_that_is_called_who_is_found_in_docstrings_and_comments_alone() -> None:
-    source = '"""Tell who came."""\nx = "nobody"  # Somebody waits.\n# A person waits.\n'
+    source = '"""Return who came."""\nx = "nobody"  # Somebody waits.\n# A person waits.\n'
 
     assert [line for line, _ in offences(source)] == [1, 2]
 

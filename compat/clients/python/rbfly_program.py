@@ -44,7 +44,7 @@ def uri(request: Request, login: str = "guest:guest", path: str = "") -> str:
 async def client_of(
     request: Request, authority: str | None = None, address: str | None = None
 ) -> AsyncIterator[rbs.StreamsClient]:
-    """Give a client, which connects when it is first used.
+    """Yield a client, which connects when it is first used.
 
     Args:
         request: Names the server.

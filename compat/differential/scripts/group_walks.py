@@ -43,7 +43,7 @@ class Walk:
         self.pairs = SINGLE if is_plain else of_parts()
 
     def steps(self) -> Iterator[Step]:
-        """Give the steps of the walk; at its end all members have answered."""
+        """Yield the steps of the walk; at its end all members have answered."""
         for _ in range(STEPS):
             yield from self.event()
         while asked := [each for each in self.members if each.is_asked]:

@@ -77,7 +77,7 @@ def stored(connection: str, number: int, publisher_id: int = 1) -> Step:
 
 
 def credited(connection: str, chunks: int, subscription_id: int = 1, **wait: int) -> Step:
-    """Give credit, and wait for an error or records."""
+    """Return credit, and wait for an error or records."""
     return ask(
         connection,
         f.credit(subscription_id, chunks),

@@ -33,7 +33,7 @@ def add_user(words: Words) -> str:
 
 
 def change_password(words: Words) -> str:
-    """Give a user another password."""
+    """Return a user another password."""
     words.demand_count(1, 2)
     ask("change_password", NO_SUCH_USER, name=words.plain[0], **_password(words))
     return ""

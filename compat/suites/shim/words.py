@@ -101,12 +101,12 @@ class Words:
 
     @property
     def is_quiet(self) -> bool:
-        """Tell whether to print only the requested rows."""
+        """Return whether to print only the requested rows."""
         return "quiet" in self or "silent" in self
 
     @property
     def has_titles(self) -> bool:
-        """Tell whether a table begins with the names of its columns."""
+        """Return whether a table begins with the names of its columns."""
         return "silent" not in self and "no-table-headers" not in self
 
     @property

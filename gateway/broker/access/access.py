@@ -90,16 +90,16 @@ class Access:
         return self._limits.get(name, {})
 
     def may(self, user: str, virtual_host: str, right: Right, name: str) -> bool:
-        """Tell whether a user has a right on a stream or super stream."""
+        """Return whether a user has a right on a stream or super stream."""
         permission = self._permissions.find(user, virtual_host)
         return permission is not None and permission.allows(right, name)
 
     def may_enter(self, user: str, virtual_host: str) -> bool:
-        """Tell whether a user may enter a virtual host: any permission entry there is enough."""
+        """Return whether a user may enter a virtual host: any permission entry there is enough."""
         return self._permissions.find(user, virtual_host) is not None
 
     def has_room(self, user: str, virtual_host: str) -> bool:
-        """Tell whether limits allow one more connection of a user in a virtual host."""
+        """Return whether limits allow one more connection of a user in a virtual host."""
         known = self._users.get(user)
         of_user = -1 if known is None else known.limits.get("max-connections", -1)
         of_host = self.virtual_host_limits(virtual_host).get("max-connections", -1)

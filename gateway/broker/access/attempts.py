@@ -76,7 +76,7 @@ class AttemptLedger:
         self._by_protocol: dict[str, Attempts] = {}
 
     def is_over(self, source: str, user: str) -> bool:
-        """Tell whether too many passwords of a user, there or not, were wrong of late."""
+        """Return whether too many passwords of a user, there or not, were wrong of late."""
         allowance = self._allowances.get(_key(source, user))
         return allowance is not None and self._filled(allowance).left < 1
 

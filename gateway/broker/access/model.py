@@ -103,7 +103,7 @@ class Permission:
         object.__setattr__(self, "_patterns", patterns)
 
     def allows(self, right: Right, name: str) -> bool:
-        """Tell whether the user has a right on a name."""
+        """Return whether the user has a right on a name."""
         return self._patterns[right].matches(name)
 
     def pack(self) -> bytes:

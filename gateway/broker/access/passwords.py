@@ -115,7 +115,7 @@ class PasswordHash:
         return cls(algorithm, base64.b64encode(content).decode("ascii"))
 
     def matches(self, password: bytes) -> bool:
-        """Tell whether this is the password, in a time that does not tell how nearly it is."""
+        """Return whether this is the password, in a time that does not tell how nearly it is."""
         if self.algorithm is Algorithm.ARGON2ID:
             try:
                 return _ARGON2.verify(self.text, password)

@@ -72,7 +72,7 @@ class Room:
             self._taken += size
 
     def give(self, size: int) -> None:
-        """Give room back."""
+        """Release room."""
         self._taken -= size
         if self._is_giving:  # one that gives back at once; a great many would nest too deep
             return

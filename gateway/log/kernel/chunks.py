@@ -160,7 +160,7 @@ def _event_size(
 @cython.nogil
 @cython.exceptval(check=False)
 def _has_crc(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.bint:
-    """Tell whether the data of the event at `position` matches its checksum."""
+    """Return whether the data of the event at `position` matches its checksum."""
     data: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     end: cython.Py_ssize_t = data + _u32_at(source, position + 44)
     return _crc32(source, data, end, 0) == _u32_at(source, position + 40)
@@ -175,7 +175,7 @@ def _has_seal(
     size: cython.Py_ssize_t,
     seed: cython.uint,
 ) -> cython.bint:
-    """Tell whether the event of `size` bytes at `position` ends with its seal."""
+    """Return whether the event of `size` bytes at `position` ends with its seal."""
     rest: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
     seal: cython.Py_ssize_t = position + size - _SEAL_BYTES
     crc: cython.uint
@@ -194,7 +194,7 @@ def _is_simple(
     end: cython.Py_ssize_t,
     entries: cython.uint,
 ) -> cython.bint:
-    """Tell whether [position, end) is exactly `entries` simple entries."""
+    """Return whether [position, end) is exactly `entries` simple entries."""
     head: cython.uint
     while entries != 0:
         if position + 4 > end:
@@ -423,7 +423,7 @@ def _may_follow(
     position: cython.Py_ssize_t,
     records: cython.uint,
 ) -> cython.bint:
-    """Tell whether the chunk continues the run from place 0, with simple entries of users only."""
+    """Return whether the chunk continues the run from place 0, with simple entries of users."""
     data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     entries: cython.uint = _u16_at(source, position + 10)
     return (

@@ -138,7 +138,7 @@ def _has_seal(
     size: cython.Py_ssize_t,
     seed: cython.uint,
 ) -> cython.bint:
-    """Tell whether the event of `size` bytes at `position` ends with its seal."""
+    """Return whether the event of `size` bytes at `position` ends with its seal."""
     rest: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
     seal: cython.Py_ssize_t = position + size - _SEAL_BYTES
     crc: cython.uint
@@ -182,7 +182,7 @@ def _records_in(
 @cython.nogil
 @cython.exceptval(check=False)
 def _has_data(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.bint:
-    """Tell whether the data of the event at `position` has its checksum, entries and records.
+    """Return whether the data of the event at `position` has its checksum, entries and records.
 
     Entries are counted behind the checksum, block by block: memory is read once.
     """

@@ -141,7 +141,7 @@ class RecordReader:
         return opening is not None and opening.outcome is not None and not opening.is_awaited
 
     def close(self) -> None:
-        """Give nothing more; `wake` is not called any more."""
+        """Stop; `wake` is not called any more."""
         self._chunk, self._bad = b"", None
         self._close_sub_batch()
         self._chunks.close()

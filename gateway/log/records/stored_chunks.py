@@ -45,7 +45,7 @@ class StoredChunks(Cursor):
         return self._next_offset
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
-        """Give the chunk at the cursor; None if it has to be fetched, or was damaged."""
+        """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         del scratch
         if not self._window_from <= self.position < self._sound_to and not self._look(available):
             return None

@@ -171,7 +171,7 @@ class RecordWriter:
         return chunk
 
     def _settle(self) -> None:
-        """Tell the sink which records are no longer under way.
+        """Notify the sink of records that are no longer under way.
 
         A log that fails loses the open chunk before those on their way, but the sink learns in
         order. So news of a part waits for the parts before it.

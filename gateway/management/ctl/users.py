@@ -108,7 +108,7 @@ def add_user(ask: Ask, asked: Asked) -> None:
 
 @command(_USER, _PASSWORD, *_HASHED, uses=("app",))
 def change_password(ask: Ask, asked: Asked) -> None:
-    """Give a user another password.
+    """Set another password of a user.
 
     Without PASSWORD it is asked for, or is the first line of standard input, as for add_user.
     """

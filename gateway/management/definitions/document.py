@@ -159,7 +159,7 @@ def _fault_of(item: object) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Tell whether a JSON string is Unicode text: half of a surrogate pair is none."""
+    """Return whether a JSON string is Unicode text: half of a surrogate pair is none."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -76,13 +76,13 @@ def binding_key(virtual_host: str, binding: Binding) -> Key:
 
 
 def has_foreign_hash(user: User) -> bool:
-    """Tell whether a password is kept in a form that RabbitMQ lacks, and is not given away."""
+    """Return whether a password is kept in a form that RabbitMQ lacks, and is not given away."""
     hashed = user.password_hash
     return hashed is not None and hashed.algorithm not in RABBITMQ_ALGORITHMS
 
 
 def is_super_stream(exchange: Exchange | None) -> bool:
-    """Tell whether there is an exchange whose bindings are partitions."""
+    """Return whether there is an exchange whose bindings are partitions."""
     return exchange is not None and exchange.arguments.get(SUPER_STREAM) is True
 
 

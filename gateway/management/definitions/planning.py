@@ -142,7 +142,7 @@ class _Planner:
             self._require_ends(key)
 
     def _has(self, kind: str, name: str) -> bool:
-        """Tell whether there is a user or virtual host, or would be but for faults of its own."""
+        """Return whether there is a user or virtual host, or would be but for faults of its own."""
         is_here = any(("", name) in each.of(kind) for each in (self._wanted, self._current))
         return is_here or (kind, name) in self._read.faulty
 
@@ -183,7 +183,7 @@ class _Planner:
 
 
 def _differs(kind: str, thing: Any, current: Any, notes: list[str]) -> bool:  # noqa: ANN401  # of any kind
-    """Tell whether what is there has to be written over. Raises _Conflict if it cannot be."""
+    """Return whether what is there has to be written over. Raises _Conflict if it cannot be."""
     if kind == "users":
         if thing.password_hash is None and has_foreign_hash(current):
             notes.append("the file has no password for it: the one it has here stays")

@@ -176,7 +176,7 @@ def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None
 
 
 def _names_a_host(document: Mapping[str, object], section: str, wanted: str | None) -> bool:
-    """Tell whether an entry names a virtual host, other than the one that is wanted anyway."""
+    """Return whether an entry names a virtual host, other than the one that is wanted anyway."""
     entries = document.get(section)
     if not isinstance(entries, list):
         return False

@@ -63,7 +63,7 @@ class LargeBodies:
 
 
 def is_small(headers: Mapping[str, str]) -> bool:
-    """Tell whether a body is announced to be as small as that of a request on one object."""
+    """Return whether a body is announced to be as small as that of a request on one object."""
     announced = headers.get("content-length", "")
     return announced.isdecimal() and len(announced) < _DIGITS and int(announced) <= SMALL_BYTES_MAX
 

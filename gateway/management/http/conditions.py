@@ -21,7 +21,7 @@ _CHANGES: Final = frozenset(("PUT", "POST", "DELETE"))
 
 
 async def holds(method: str, headers: Headers, look: Endpoint | None, call: Call) -> bool:
-    """Tell whether a request's conditions hold; those that only read have none.
+    """Return whether a request's conditions hold; those that only read have none.
 
     Args:
         method: Of the request.

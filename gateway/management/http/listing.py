@@ -123,7 +123,7 @@ def _number(query: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _matcher(query: Mapping[str, str]) -> Callable[[str], bool]:
-    """Tell which names are wanted: those that hold a text, or match a pattern."""
+    """Return a check of wanted names: those that hold a text, or match a pattern."""
     wanted = query.get("name", "")
     if query.get("use_regex") != "true":
         return lambda name: wanted.lower() in name.lower()

@@ -51,7 +51,7 @@ _LENGTH: Final = re.compile(rb"content-length:[ \t]*[0-9]+[ \t]*", re.IGNORECASE
 
 
 def _is_ambiguous(lines: Sequence[bytes | bytearray]) -> bool:
-    """Tell whether a proxy could find the end of the body elsewhere."""
+    """Return whether a proxy could find the end of the body elsewhere."""
     lengths = [line for line in lines if line[:15].lower() == b"content-length:"]
     if len(lengths) > 1 or any(_LENGTH.fullmatch(line) is None for line in lengths):
         return True

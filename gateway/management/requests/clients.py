@@ -127,7 +127,7 @@ async def list_group_consumers(
 def consumers_of(
     administration: Administration, virtual_host: str, stream: Stream | None = None
 ) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
-    """Give the consumers of a virtual host, or of one stream in it, each with its connection."""
+    """Yield the consumers of a virtual host, or of one stream in it, each with its connection."""
     for connection in administration.connections.of(virtual_host=virtual_host):
         for consumer in connection.consumer_details():
             if stream in (None, consumer.stream):

@@ -108,7 +108,7 @@ async def put_user(
 
 @request()
 async def change_password(access: Access, name: str, password_hash: Hash) -> None:
-    """Give a user another password, or none."""
+    """Set another password of a user, or none."""
     await _change(access, name, lambda user: dataclasses.replace(user, password_hash=password_hash))
 
 

@@ -30,7 +30,7 @@ _OWN_SCOPE: Final = "hutch"
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a stream may have a name."""
+    """Return whether a stream may have a name."""
     return len(name) <= _LETTERS_MAX and _NAME.fullmatch(name) is not None
 
 
@@ -45,7 +45,7 @@ def marked(name: str) -> str | None:
 
 
 def is_scope_name(name: str) -> bool:
-    """Tell whether a scope of clients may have a name; the server's own is none of theirs."""
+    """Return whether a scope of clients may have a name; the server's own is none of theirs."""
     return is_name(name) and name != _OWN_SCOPE
 
 

@@ -111,7 +111,7 @@ class Streams:
         await self._change(replace(changed, state=State.UPDATING))
 
     async def truncate(self, scope: str, name: str, cut: Mapping[int, int]) -> None:
-        """Give up what lies before a cut. Raises NoSuchStream, StreamIsSealed, InvalidRequest.
+        """Truncate at a cut. Raises NoSuchStream, StreamIsSealed, InvalidRequest.
 
         A cut that lies before the one where the stream begins is refused.
         """

@@ -41,7 +41,7 @@ class EarlyDesk:
             self.ports.send(self.frame_of(message))
 
     def may_touch(self, segment: str) -> bool:
-        """Tell whether the client may touch a segment; if not, close."""
+        """Return whether the client may touch a segment; if not, close."""
         if not self.host.is_closed(segment):
             return True
         self.close(f"segment {segment!r} is closed to this port")

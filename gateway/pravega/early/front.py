@@ -114,7 +114,7 @@ class EarlyFront:
     # The end
 
     def farewell(self) -> None:
-        """Give up the reads that wait: the dialect has no words for an end."""
+        """Cancel the reads that wait: the dialect has no words for an end."""
         self._reads.stop()
 
     def lost(self) -> None:

@@ -35,12 +35,12 @@ class EarlyHost:
 
 
 def is_of_the_server(segment: str) -> bool:
-    """Tell whether a segment belongs to the server itself, whatever it serves."""
+    """Return whether a segment belongs to the server itself, whatever it serves."""
     return _scope_of(segment) == "hutch"
 
 
 def is_of_the_gateway(segment: str) -> bool:
-    """Tell whether a segment belongs to the server, or lies in a virtual host's scope."""
+    """Return whether a segment belongs to the server, or lies in a virtual host's scope."""
     return is_of_the_server(segment) or _scope_of(segment).startswith("rmq-")
 
 

@@ -98,7 +98,7 @@ class EarlyReads(Source):
         self._desk.ports.wake(self)
 
     def _wait(self, read: _Read) -> None:
-        """Give the read another turn when there is a byte at its offset."""
+        """Wake the read when there is a byte at its offset."""
 
         def done(outcome: ReadResult | StoreError) -> None:
             del self._waiting[read]
@@ -120,11 +120,11 @@ class EarlyReads(Source):
         return None if frame is None else Piece(frame)
 
     def wants_more(self) -> bool:
-        """Tell whether a piece is ready."""
+        """Return whether a piece is ready."""
         return self._ready is not None
 
     def stop(self) -> None:
-        """Give up all of them."""
+        """Cancel all of them."""
         for cancel in self._waiting.values():
             cancel()
         self._waiting.clear()

@@ -7,7 +7,7 @@ from store.errors import AttributeMismatch, StoreError
 
 
 def get_attribute(desk: Desk, request: m.GetSegmentAttribute) -> None:
-    """Give the value of an attribute, however long the segment was idle."""
+    """Answer with the value of an attribute, however long the segment was idle."""
 
     def reply(value: int) -> m.SegmentAttribute:
         return m.SegmentAttribute(request.request_id, value)

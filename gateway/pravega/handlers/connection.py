@@ -10,7 +10,7 @@ LOW_VERSION: Final = 5
 
 
 def hello(desk: Desk, request: Hello) -> None:
-    """Tell the versions that are spoken here, then end the connection if there is none in common.
+    """Answer with our versions, then end the connection if there is none in common.
 
     Replies have the same layout for every version.
     """

@@ -11,5 +11,5 @@ def read_segment(desk: Desk, request: ReadSegment) -> None:
 
 
 def locate_offset(desk: Desk, request: LocateOffset) -> None:
-    """Tell where the event begins that holds an offset."""
+    """Answer where the event begins that holds an offset."""
     Locating(desk, request).begin()

@@ -71,7 +71,7 @@ def seal_segment(desk: Desk, request: m.SealSegment) -> None:
 
 
 def truncate_segment(desk: Desk, request: m.TruncateSegment) -> None:
-    """Give up what lies before an offset."""
+    """Truncate at an offset."""
 
     def reply(_result: object) -> m.SegmentTruncated:
         return m.SegmentTruncated(request.request_id, request.segment)
@@ -93,7 +93,7 @@ def delete_segment(desk: Desk, request: m.DeleteSegment) -> None:
 
 
 def get_info(desk: Desk, request: m.GetStreamSegmentInfo) -> None:
-    """Give length, start and state."""
+    """Answer with length, start and state."""
 
     def reply(info: SegmentInfo) -> m.StreamSegmentInfo:
         return m.StreamSegmentInfo(

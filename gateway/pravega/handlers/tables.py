@@ -63,7 +63,7 @@ def delete_table(desk: Desk, request: t.DeleteTableSegment) -> None:
 
 
 def get_table_info(desk: Desk, request: t.GetTableSegmentInfo) -> None:
-    """Give length and number of entries."""
+    """Answer with length and number of entries."""
 
     def reply(found: tuple[SegmentInfo, int]) -> Message:
         info, count = found
@@ -190,7 +190,7 @@ def _on_wire(entry: TableEntry) -> WireEntry:
 
 
 def read_keys(desk: Desk, request: t.ReadTableKeys) -> None:
-    """Give the next keys."""
+    """Answer with the next keys."""
 
     def reply(entries: Iterable[TableEntry], continuation: bytes) -> Message:
         keys = tuple(TableKey(entry.key, entry.version) for entry in entries)
@@ -200,7 +200,7 @@ def read_keys(desk: Desk, request: t.ReadTableKeys) -> None:
 
 
 def read_entries(desk: Desk, request: t.ReadTableEntries) -> None:
-    """Give the next entries."""
+    """Answer with the next entries."""
 
     def reply(entries: Iterable[TableEntry], continuation: bytes) -> Message:
         found = tuple(map(_on_wire, entries))
@@ -276,7 +276,7 @@ def _continuation(last: TablePage, page: Page) -> bytes:
 
 
 def read_delta(desk: Desk, request: t.ReadTableEntriesDelta) -> None:
-    """Give what was changed from a position on, no larger than a frame. The next frame waits."""
+    """Answer with changes from a position on, at most a frame of them. The next frame waits."""
     page = DeltaPage(request.suggested_count)
 
     def read(position: int) -> None:

@@ -23,7 +23,7 @@ def size_of(reference: str) -> int:
 
 
 async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status:
-    """Give a publisher its id on this connection; with a reference, duplicates are dropped."""
+    """Return a publisher its id on this connection; with a reference, duplicates are dropped."""
     _require_disk(link)
     if len(link.publishers) >= IDS_MAX:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "256 publishers on this connection")

@@ -185,7 +185,7 @@ def _copy_id(
 @cython.inline
 @cython.exceptval(check=False)
 def _fits(state: State, end: cython.Py_ssize_t, target_bytes: cython.Py_ssize_t) -> cython.bint:
-    """Tell whether the chunk takes one more entry that would end at `end`."""
+    """Return whether the chunk takes one more entry that would end at `end`."""
     if state.entries == state.entries_max:
         return False
     if end <= state.capacity:

@@ -86,7 +86,7 @@ class Session:
     # State
 
     def check(self, decoded: Decoded) -> bool:
-        """Tell whether a frame is legal now.
+        """Return whether a frame is legal now.
 
         Returns:
             False for a handshake step in the wrong order: answer it, then end the connection.

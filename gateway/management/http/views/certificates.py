@@ -47,7 +47,7 @@ def _until(call: Call) -> datetime:
 
 
 async def check(call: Call) -> Answer:
-    """Tell whether the certificates that TLS clients see last for a time from now on."""
+    """Return whether the certificates that TLS clients see last for a time from now on."""
     until = _until(call)
     short: dict[str, object] = {}
     for name, path in call.facts.certificates.items():

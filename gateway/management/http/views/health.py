@@ -26,7 +26,7 @@ async def fine(_: Call) -> Response:
 
 
 async def aliveness(call: Call) -> Response:
-    """Tell that a virtual host is there."""
+    """Answer that a virtual host is there."""
     call.host()
     return passed()
 
@@ -52,14 +52,14 @@ async def node(call: Call) -> Response:
 
 
 async def service(call: Call) -> Response:
-    """Tell whether clients are let in."""
+    """Return whether clients are let in."""
     service = call.administration.service
     is_out = service.is_draining or service.is_stopped
     return failed("this node is not in service") if is_out else passed()
 
 
 async def connections(call: Call) -> Response:
-    """Tell whether one more connection is let in."""
+    """Return whether one more connection is let in."""
     limit, count = call.facts.connections_max, len(call.administration.connections)
     if count < limit:
         return passed()
@@ -67,12 +67,12 @@ async def connections(call: Call) -> Response:
 
 
 async def quorum(_: Call) -> Response:
-    """Tell whether others depend on this node: there are none."""
+    """Return whether others depend on this node: there are none."""
     return passed(reason="single node cluster")
 
 
 async def port(call: Call) -> Response:
-    """Tell whether a port is listened on."""
+    """Return whether a port is listened on."""
     text = call.path["port"]
     if not (text.isascii() and text.isdecimal()):
         raise WrongRequest("a port is a number")
@@ -83,7 +83,7 @@ async def port(call: Call) -> Response:
 
 
 async def protocol(call: Call) -> Response:
-    """Tell whether some protocols are spoken."""
+    """Return whether some protocols are spoken."""
     spoken = sorted({protocol for protocol, _, _ in call.facts.listeners()})
     missing = [each for each in call.path["protocol"].split(",") if each not in spoken]
     if missing:

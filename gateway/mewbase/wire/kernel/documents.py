@@ -73,7 +73,7 @@ def _bytes_of(
 def _is_text(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, end: cython.Py_ssize_t
 ) -> cython.bint:
-    """Tell whether [position, end) is UTF-8, in the shortest form and without surrogates."""
+    """Return whether [position, end) is UTF-8, in the shortest form and without surrogates."""
     byte: cython.int
     following: cython.int
     least: cython.int

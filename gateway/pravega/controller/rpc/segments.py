@@ -80,7 +80,7 @@ async def get_segments_between(desk: Desk, request: pb.StreamCutRange) -> pb.Str
 
 
 async def is_segment_valid(desk: Desk, request: pb.SegmentId) -> pb.SegmentValidityResponse:
-    """Tell whether a segment is one that is written now."""
+    """Return whether a segment is one that is written now."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
     is_open = stream.state is not State.SEALED and any(
@@ -90,7 +90,7 @@ async def is_segment_valid(desk: Desk, request: pb.SegmentId) -> pb.SegmentValid
 
 
 async def is_stream_cut_valid(desk: Desk, request: pb.StreamCut) -> pb.StreamCutValidityResponse:
-    """Tell whether a cut is one of the stream."""
+    """Return whether a cut is one of the stream."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
     return pb.StreamCutValidityResponse(response=history.is_cut(stream.history, request.cut))
@@ -123,7 +123,7 @@ async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
 
 
 async def check_scale(desk: Desk, request: pb.ScaleStatusRequest) -> pb.ScaleStatusResponse:
-    """Tell whether the scaling out of an epoch is through."""
+    """Return whether the scaling out of an epoch is through."""
     of = request.streamInfo
     try:
         stream = await desk.controller.stream(of.scope, of.stream)

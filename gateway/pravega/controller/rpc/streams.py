@@ -49,7 +49,7 @@ async def update_stream(desk: Desk, request: pb.StreamConfig) -> pb.UpdateStream
 
 
 async def truncate_stream(desk: Desk, request: pb.StreamCut) -> pb.UpdateStreamStatus:
-    """Give up what lies before a cut."""
+    """Truncate at a cut."""
     of = request.streamInfo
     change = desk.controller.streams.truncate(of.scope, of.stream, request.cut)
     return await _updated(desk, of, change)
@@ -83,7 +83,7 @@ async def _found(desk: Desk, scope: str, name: str) -> None:
 
 
 async def check_stream_exists(desk: Desk, request: pb.StreamInfo) -> pb.ExistsResponse:
-    """Tell whether a stream exists."""
+    """Return whether a stream exists."""
     try:
         await desk.controller.stream(request.scope, request.stream)
     except (NoSuchScope, NoSuchStream):

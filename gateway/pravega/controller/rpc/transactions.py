@@ -70,7 +70,7 @@ async def abort_transaction(desk: Desk, request: pb.TxnRequest) -> pb.TxnStatus:
 
 
 async def check_transaction_state(desk: Desk, request: pb.TxnRequest) -> pb.TxnState:
-    """Tell how far a transaction is."""
+    """Return the state of a transaction."""
     of = request.streamInfo
     try:
         found = desk.controller.transactions.find(of.scope, of.stream, _identity(request.txnId))
