@@ -197,7 +197,7 @@ class Backend:
                 settings.file,
             )
 
-    def _log_ports(self, *, failed: LogFailed, **callbacks: Any) -> LogPorts:  # noqa: ANN401
+    def _log_ports(self, *, failed: LogFailed, **callbacks: Any) -> LogPorts[StreamLog]:  # noqa: ANN401
         def log_failed(stream_log: StreamLog, error: StoreError) -> None:
             self._space.refused(error)
             failed(stream_log, error)

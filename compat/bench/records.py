@@ -95,7 +95,7 @@ async def _log_in(store: SegmentStore) -> StreamLog:
     async def replace_nothing(_snapshot: object) -> None:
         """Keep no snapshot."""
 
-    ports = LogPorts(
+    ports: LogPorts[StreamLog] = LogPorts(
         buffers=ChunkBuffers(CHUNK_BYTES_MAX),
         clock_ms=lambda: time.time_ns() // 1_000_000,
         schedule=asyncio.get_running_loop().call_soon,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.broker.commits.limits import Usage
 from gateway.broker.openings import Openings
+from gateway.log.log import StreamLog
 from gateway.log.offset_references import REFERENCES_MAX
 from gateway.log.ports import LogPorts
 from gateway.pending import Pending
@@ -40,7 +41,7 @@ class StreamsPorts:
 
     store: SegmentStore
     openings: Openings
-    log_ports: Callable[..., LogPorts]
+    log_ports: Callable[..., LogPorts[StreamLog]]
     schedule: Callable[[Callable[[], None]], object]
     clock_ms: Callable[[], int]
     fatal: Callable[[StoreError], object]

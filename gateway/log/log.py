@@ -154,7 +154,7 @@ class StreamLog:
         stream: str,
         writer: Writer,
         reader: Reader,
-        ports: LogPorts,
+        ports: "LogPorts[StreamLog]",
         index: ChunkIndex,
         sequences: PublisherSequences,
         state: LogState,

@@ -103,7 +103,7 @@ class LogSettings:
 async def open_log(
     store: SegmentStore,
     names: LogNames,
-    ports: LogPorts,
+    ports: LogPorts[StreamLog],
     *,
     snapshot: Snapshot | None,
     replace_snapshot: Callable[[Snapshot | None], Coroutine[Pending[Any], None, None]],

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.snapshot import Snapshot
 from store.errors import StoreError
 
-if TYPE_CHECKING:
-    from gateway.log.log import StreamLog
+L = TypeVar("L")
+"""The log."""
 
 
 def nothing(*_arguments: object) -> None:
@@ -17,7 +17,7 @@ def nothing(*_arguments: object) -> None:
 
 
 @dataclass(slots=True)
-class LogPorts:
+class LogPorts(Generic[L]):
     """Ports of a log.
 
     Attributes:
@@ -32,10 +32,10 @@ class LogPorts:
     buffers: ChunkBuffers
     clock_ms: Callable[[], int]
     schedule: Callable[[Callable[[], None]], object]
-    failed: Callable[["StreamLog", StoreError], None]
-    save: Callable[["StreamLog", Snapshot], object]
-    grown: Callable[["StreamLog"], object] = nothing
+    failed: Callable[[L, StoreError], None]
+    save: Callable[[L, Snapshot], object]
+    grown: Callable[[L], object] = nothing
 
-    def over(self) -> "LogPorts":
+    def over(self) -> "LogPorts[L]":
         """Return the same for a log that has failed: the owner of the log is told nothing more."""
         return replace(self, failed=nothing, save=nothing, grown=nothing)

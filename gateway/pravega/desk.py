@@ -57,7 +57,7 @@ class Desk:
         self.token_expires_ms: int | None = None
         self.user = ""
         self._ports = ports
-        self.reads = Reads(self, ports)
+        self.reads = Reads(self, ports, host.wire.reads_max)
         self.transients = OwnTransients(host.transients)
         self._forgo: dict[bytes, Callable[[], object]] = {}
         self._users: set[str] = set()

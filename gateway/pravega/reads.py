@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gateway.server.front import Piece, Source
 from hutch.pravega.codec import encode
@@ -13,8 +13,9 @@ from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import PositionOutOfRange, SegmentSealed, StoreClosed, StoreError
 
 if TYPE_CHECKING:
-    from gateway.pravega.desk import Desk
     from gateway.server.front import Ports
+    from hutch.pravega.layout import Message
+    from store.api import Operations
 
 READ_BYTES_MIN: Final = 8
 _TAIL_BYTES_MAX: Final = 64 * 1024
@@ -23,17 +24,35 @@ _AHEAD: Final = 4
 """Reads that are answered before the client has taken what came before."""
 
 
+class Replies(Protocol):
+    """The connection that reads belong to, which answers and refuses."""
+
+    @property
+    def store(self) -> Operations:
+        """The store that is read."""
+
+    def reply(self, message: Message) -> None:
+        """Send a message."""
+
+    def refuse(self, request_id: int, segment: str, error: StoreError, *, offset: int) -> None:
+        """Send the refusal for an error of the store."""
+
+    def close(self, reason: str) -> None:
+        """End the connection."""
+
+
 class Reads(Source):
     """Takes reads, and gives their answers to the server.
 
     Answers come in the order in which the store has them.
     """
 
-    def __init__(self, desk: Desk, ports: Ports) -> None:
+    def __init__(self, desk: Replies, ports: Ports, reads_max: int) -> None:
+        """Begin; above `reads_max` open reads nothing more is taken from the client."""
         super().__init__()
-        self._desk: Desk = weakref.proxy(desk)  # which has this, and stops it before it goes
+        self._desk: Replies = weakref.proxy(desk)  # which has this, and stops it before it goes
         self._store = desk.store
-        self._reads_max = desk.host.wire.reads_max
+        self._reads_max = reads_max
         self._ports = ports
         self._asked: deque[ReadSegment] = deque()
         self._waiting: dict[int, tuple[ReadSegment, Cancel]] = {}

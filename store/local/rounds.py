@@ -23,7 +23,7 @@ from store.local.files import JournalSync
 from store.local.journal import Journal
 from store.local.records import APPEND_BYTES
 from store.local.round import Outcome, Round, RoundWriting
-from store.local.segment import Segment
+from store.local.segment import Gathered, Segment
 from store.local.threads import Worker
 
 log = logging.getLogger(__name__)
@@ -123,14 +123,14 @@ class Rounds:
             self._call_soon(self._call_close_round)
 
     def _in_turn(
-        self, round_: Round | None, keys: tuple[Key, ...], call: Callable[[], object]
+        self, round_: Gathered | None, keys: tuple[Key, ...], call: Callable[[], object]
     ) -> None:
         if round_ is None or round_.finished:
             # Not simply call_soon: a round whose turn was asked for before must not overtake it.
             self._soon.append(call)
             self._call_soon(self._run_soon)
         elif round_ is self.gathering:
-            round_.has_later = True
+            self.gathering.has_later = True
             self._put(Later(keys, call))
         else:
             round_.call_after(call)

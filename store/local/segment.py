@@ -2,9 +2,10 @@
 """A segment: its state as committed, its state with everything issued, and its waiters."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import cython
 
@@ -14,12 +15,21 @@ from store.local.data_file import DataFile
 from store.local.table import Table
 from store.local.waiters import Waiter, Waiters
 
-if TYPE_CHECKING:
-    from store.local.round import Round
-
-
 Extent: TypeAlias = tuple[int, DataFile]
 """A data file of a segment, behind the byte of the segment that is the file's first byte."""
+
+
+class Gathered(Protocol):
+    """A round, as its segments know it: changes that are committed together.
+
+    Attributes:
+        finished: Whether it is over.
+    """
+
+    finished: bool
+
+    def call_after(self, call: Callable[[], object]) -> None:
+        """Call something once it is finished."""
 
 
 class Place(NamedTuple):
@@ -142,8 +152,8 @@ class Segment:
         self.aborts = 0
         self.abort_error: StoreError | None = None
         # The latest round with a change of this segment, and the data that it has in that round.
-        self.round: Round | None = None
-        self.inline_round: Round | None = None
+        self.round: Gathered | None = None
+        self.inline_round: Gathered | None = None
         self.inline_bytes = 0
         # Files with data that is neither synced nor in the journal.
         self.bulk_files: AbstractSet[DataFile] = _NO_FILES

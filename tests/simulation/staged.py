@@ -370,7 +370,7 @@ class Aftercare:
             self.run(fill(self.broker, stage.number, filled, sequence))
         self.run(self.commits.stages.close(USER, stage.number))
         assert stage.records == len(filled.records)
-        source = sources.StagesSource(self.commits.ports, self.commits.stages, [stage])
+        source = sources.StagesSource(self.commits.ports, self.commits.stages.data_of, [stage])
         content = b""
         while len(content) < source.size:
             content += self.run(source.read(len(content)))

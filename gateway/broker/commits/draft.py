@@ -79,7 +79,7 @@ class StagesPart:
     def part(self, number: int) -> Part:
         """Return it as a part of that commit."""
         first = self._some[0]
-        source = StagesSource(self._ports, self._stages, self._some)
+        source = StagesSource(self._ports, self._stages.data_of, self._some)
         return Part(number, first.stream, first.generation, source)
 
 

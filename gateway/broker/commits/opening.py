@@ -110,7 +110,7 @@ async def _resume(commits: Commits, number: int, head: HeadRow, rows: dict[int, 
         else:
             some = [commits.stages.find(each) or _missing(each, row, head) for each in row.stages]
             stages += some
-            staged = StagesSource(commits.ports, commits.stages, some)
+            staged = StagesSource(commits.ports, commits.stages.data_of, some)
             parts.append(Part(number, row.stream, generation, staged))
     await commits.resume(number, head, stages, parts)
 

@@ -1,7 +1,7 @@
 """Bytes of a commit's part: the chunks of its stages, one behind the other, or one in its row."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import PartRow
@@ -10,9 +10,6 @@ from gateway.pending import Pending
 from hutch.formats.chunk import EVENT_HEAD_BYTES
 from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult
 from store.errors import CorruptSegment, NoSuchSegment
-
-if TYPE_CHECKING:
-    from gateway.broker.commits.stages import Stages
 
 READ_BYTES: Final = 520 * 1024
 """Bytes read at once, unless a chunk is larger: a chunk as the sink makes them.
@@ -32,9 +29,15 @@ class StagesSource:
         size: Bytes of all.
     """
 
-    def __init__(self, ports: CommitsPorts, stages: "Stages", parts: Sequence[Stage]) -> None:
+    def __init__(
+        self,
+        ports: CommitsPorts,
+        data_of: Callable[[Stage], Awaitable[bytes | memoryview]],
+        parts: Sequence[Stage],
+    ) -> None:
+        """Read parts in order; `data_of` reads one that has no segment of its own."""
         self._ports = ports
-        self._stages = stages
+        self._data_of = data_of
         self._parts = parts
         self.size = sum(stage.size_bytes for stage in parts)
 
@@ -68,7 +71,7 @@ class StagesSource:
 
     async def _read_stage(self, stage: Stage, position: int) -> bytes | memoryview:
         if not stage.has_segment:
-            data = await self._stages.data_of(stage)
+            data = await self._data_of(stage)
             if len(data) != stage.size_bytes:
                 raise _lost(stage)
             return data[position:]

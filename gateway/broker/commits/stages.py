@@ -162,7 +162,7 @@ class Stages(KeptStages):
         stage.seal_seed = self._seal_seed(self.target_of(stage))
         try:
             stage.segment = await resume(
-                self._ports, stage, StagesSource(self._ports, self, [stage])
+                self._ports, stage, StagesSource(self._ports, self.data_of, [stage])
             )
         except CorruptSegment as error:
             log.warning(

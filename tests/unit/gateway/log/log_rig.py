@@ -162,7 +162,7 @@ class LogRig:
             )
         )
 
-    def ports(self) -> LogPorts:
+    def ports(self) -> LogPorts[StreamLog]:
         return LogPorts(
             buffers=self._buffers,
             clock_ms=lambda: self.now_ms,

@@ -199,7 +199,7 @@ class Broker:
         self.frame_bytes_max = frame_bytes_max
         buffers = ChunkBuffers(frame_bytes_max - DELIVER_HEAD_BYTES)
 
-        def log_ports(**callbacks: Any) -> LogPorts:  # noqa: ANN401 - those of LogPorts
+        def log_ports(**callbacks: Any) -> LogPorts[StreamLog]:  # noqa: ANN401 - those of LogPorts
             return LogPorts(
                 buffers=buffers,
                 clock_ms=lambda: self.now_ms,

@@ -6,6 +6,7 @@ import pytest
 
 from store.api import Appended, Durability
 from store.errors import DiskFull, SegmentFailed, StoreClosed
+from store.local.round import Round
 from store.local.writing import LOOP_WRITE_BYTES_MAX
 from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
@@ -77,7 +78,7 @@ def test_a_segment_keeps_nothing_of_what_its_last_round_wrote(durability: Durabi
     session = rig.session("a")
     rig.do(session.append, bytes(LOOP_WRITE_BYTES_MAX + 1), 1)
     last = rig.store._catalogue.names["a"].round
-    assert last is not None
+    assert isinstance(last, Round)
     assert (last.finished, last.changes, last.after) == (True, [], None)
     rig.close()
 

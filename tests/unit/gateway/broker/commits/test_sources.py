@@ -8,7 +8,7 @@ from tests.unit.gateway.broker.commits.staging_rig import StagingRig
 
 def _source(rig: StagingRig, *numbers: int) -> StagesSource:
     found = [stage for stage in map(rig.commits.stages.find, numbers) if stage is not None]
-    return StagesSource(rig.commits.ports, rig.commits.stages, found)
+    return StagesSource(rig.commits.ports, rig.commits.stages.data_of, found)
 
 
 def _read(rig: StagingRig, source: StagesSource) -> list[bytes]:
