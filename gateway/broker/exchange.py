@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gateway.broker.catalogue import LIVE, TOPOLOGY_PREFIX
 from gateway.broker.errors import PreconditionFailed
+from gateway.broker.policies import Governed
 from gateway.broker.routing import DirectRoutes, FanoutRoutes, NoRoutes, Routes, TopicRoutes
 from store.api import TableEntry
 
@@ -121,6 +122,7 @@ class Declared:
         is_kept: True while the holder of its lock binds or unbinds: the exchange does not go with
             its last binding until that has ended.
         is_bereft: True if the last binding went meanwhile.
+        governed: What policies say of it.
     """
 
     def __init__(self, exchange: Exchange, number: int, *, is_stored: bool) -> None:
@@ -128,6 +130,7 @@ class Declared:
         self.number = number
         self.is_stored = is_stored
         self.is_kept = self.is_bereft = False
+        self.governed = Governed(exchange.name)
         self.bindings: dict[bytes, Binding] = {}
         self._routes = ROUTES.get(exchange.type, NoRoutes)()
         self._partitions: tuple[str, ...] | None = None

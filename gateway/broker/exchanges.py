@@ -228,6 +228,7 @@ class Exchanges:
 
     def drop(self, declared: Declared) -> None:
         """Make an exchange invisible."""
+        declared.governed.end()
         for key, binding in list(declared.bindings.items()):
             declared.remove(key)
             if binding.destination in self._streams:

@@ -19,6 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from gateway.broker.access.errors import AccessError, Unusable
@@ -33,9 +34,12 @@ from gateway.broker.policy_settings import (
     merged,
     not_of_streams,
 )
-from gateway.broker.ranking import Ranking
+from gateway.broker.ranking import Found, Ranking, Took
+from gateway.broker.slices import Turns
 from gateway.log.names import operator_policy_table, policy_table
 from gateway.log.ports import nothing
+from gateway.log.seldom import Seldom
+from gateway.logs import InHost
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
@@ -55,6 +59,15 @@ _STREAMS: Final = frozenset(("all", "queues", "streams"))
 _EXCHANGES: Final = frozenset(("all", "exchanges"))
 
 POLICY_BYTES_MAX: Final = 64 * 1024
+
+_LONG_S: Final = 1.0
+"""A search for the policy of one name that takes longer is told of: thousands of everyday patterns
+take a tenth of it."""
+_took_long = Seldom(
+    log,
+    "patterns take long, simplify or delete the slowest %s name=%s ms=%d patterns=%d ms_of_all=%d"
+    " matched_with=%.80r",
+)
 
 
 class NoSuchPolicy(AccessError):
@@ -174,19 +187,76 @@ def _text_of(name: str, value: object) -> str:
     return str(value)
 
 
+class Governed:
+    """A stream or an exchange, with what policies say of it.
+
+    It is as it was when they were last looked for, by `Policies.look_for_stream` or
+    `look_for_exchange`; nothing before that.
+    """
+
+    __slots__ = ("of_operators", "of_users")
+
+    def __init__(self, name: str) -> None:
+        """`name` is that which patterns are sought in."""
+        self.of_users: Found[_Ready] = Found(name)
+        self.of_operators: Found[_Ready] = Found(name)
+
+    def end(self) -> None:
+        """Look for nothing more: it is deleted."""
+        self.of_users.is_over = self.of_operators.is_over = True
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that counts."""
+        return None if self.of_users.first is None else self.of_users.first.policy
+
+    @property
+    def operator_policy(self) -> Policy | None:
+        """The operators' policy that counts."""
+        return None if self.of_operators.first is None else self.of_operators.first.policy
+
+    @property
+    def state(self) -> tuple[object, object]:
+        """Something that is equal as long as neither of the two changes."""
+        return self.of_users.first, self.of_operators.first
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """The definition of the policy that counts; empty for none."""
+        return {} if self.policy is None else self.policy.definition
+
+    def effective(self) -> dict[str, Any]:
+        """Return all that both say."""
+        limits = {} if self.operator_policy is None else self.operator_policy.definition
+        return merged(self.definition, limits)
+
+    def over(self, arguments: StreamArguments) -> StreamArguments:
+        """Return a stream's arguments with what policies put in their place."""
+        user, operator = self.of_users.first, self.of_operators.first
+        defined = {} if user is None else user.fields
+        if operator is not None and operator.fields:
+            defined = merged(defined, operator.fields)
+        return dataclasses.replace(arguments, **defined) if defined else arguments
+
+
 class PolicyTable:
     """Policies of one virtual host, from which one counts for a stream.
 
     Attributes:
         changed: Called after every change.
+        for_streams: Those that are for streams, in order.
+        for_exchanges: Those that are for exchanges, in order.
     """
 
-    def __init__(self, kept: KeptTable, called: str = "policy") -> None:
+    def __init__(
+        self, kept: KeptTable, turns: Turns, virtual_host: str, called: str = "policy"
+    ) -> None:
         self._kept = kept
         self._called = called
         self._ready: dict[str, _Ready] = {}
-        self._for_streams: Ranking[_Ready] = Ranking()
-        self._for_exchanges: Ranking[_Ready] = Ranking()
+        looked = partial(_looked, called, virtual_host)
+        self.for_streams: Ranking[_Ready] = Ranking(turns, looked)
+        self.for_exchanges: Ranking[_Ready] = Ranking(turns, looked)
         self.changed: Callable[[], object] = nothing
 
     def all(self) -> list[Policy]:
@@ -196,26 +266,6 @@ class PolicyTable:
     def find(self, name: str) -> Policy | None:
         """Return the policy of a name; None if there is none."""
         found = self._ready.get(name)
-        return None if found is None else found.policy
-
-    def of(self, stream_name: str) -> Policy | None:
-        """Return the policy that counts for a stream of this name."""
-        found = self._for_streams.first(stream_name)
-        return None if found is None else found.policy
-
-    def definition_for(self, stream_name: str) -> Mapping[str, Any]:
-        """Return what the policy says that counts for a stream of this name; empty for none."""
-        found = self.of(stream_name)
-        return {} if found is None else found.definition
-
-    def defined_for(self, stream_name: str) -> Mapping[str, Any]:
-        """Return what the policy that counts puts in place of fields of `StreamArguments`."""
-        found = self._for_streams.first(stream_name)
-        return {} if found is None else found.fields
-
-    def of_exchange(self, exchange: str) -> Policy | None:
-        """Return the policy that counts for an exchange of this name."""
-        found = self._for_exchanges.first(exchange)
         return None if found is None else found.policy
 
     async def put(self, policy: Policy) -> None:
@@ -262,14 +312,14 @@ class PolicyTable:
     def _take_in(self, ready: _Ready) -> None:
         self._ready[ready.policy.name] = ready
         if ready.policy.is_for_streams:
-            self._for_streams.add(ready)
+            self.for_streams.add(ready)
         if ready.policy.apply_to in _EXCHANGES:
-            self._for_exchanges.add(ready)
+            self.for_exchanges.add(ready)
 
     def _take_out(self, name: str) -> None:
         if (ready := self._ready.pop(name, None)) is not None:
-            self._for_streams.discard(ready)
-            self._for_exchanges.discard(ready)
+            self.for_streams.discard(ready)
+            self.for_exchanges.discard(ready)
 
 
 class Policies(PolicyTable):
@@ -279,8 +329,10 @@ class Policies(PolicyTable):
         operators: Those that operators set beside them; a change there is one here as well.
     """
 
-    def __init__(self, kept: KeptTable, operators: PolicyTable) -> None:
-        super().__init__(kept)
+    def __init__(
+        self, kept: KeptTable, turns: Turns, virtual_host: str, operators: PolicyTable
+    ) -> None:
+        super().__init__(kept, turns, virtual_host)
         self.operators = operators
         operators.changed = self._operators_changed
 
@@ -291,18 +343,14 @@ class Policies(PolicyTable):
     def _operators_changed(self) -> None:
         self.changed()
 
-    def effective(self, stream_name: str) -> dict[str, Any]:
-        """Return all that policies say of a stream of this name."""
-        of_operators = self.operators.definition_for(stream_name)
-        return merged(self.definition_for(stream_name), of_operators)
+    async def look_for_stream(self, governed: Governed) -> None:
+        """Find the policies that count for a stream; others have turns meanwhile."""
+        await self.for_streams.look_for(governed.of_users)
+        await self.operators.for_streams.look_for(governed.of_operators)
 
-    def over(self, stream_name: str, arguments: StreamArguments) -> StreamArguments:
-        """Return a stream's arguments with what its policies put in their place."""
-        defined = self.defined_for(stream_name)
-        limits = self.operators.defined_for(stream_name)
-        if limits:
-            defined = merged(defined, limits)
-        return dataclasses.replace(arguments, **defined) if defined else arguments
+    async def look_for_exchange(self, governed: Governed) -> None:
+        """Find the policy that counts for an exchange; others have turns meanwhile."""
+        await self.for_exchanges.look_for(governed.of_users)
 
     async def load(self) -> None:
         """Read what is kept. Raises StoreError."""
@@ -316,11 +364,27 @@ def check_operator_policy(policy: Policy) -> None:
     check_known(policy.definition, KNOWN_TO_OPERATORS)
 
 
-async def open_policies(store: SegmentStore, virtual_host: str) -> Policies:
-    """Open the policies of a virtual host. Raises StoreError."""
-    operators = PolicyTable(
-        KeptTable(store, operator_policy_table(virtual_host)), "operator policy"
-    )
-    policies = Policies(KeptTable(store, policy_table(virtual_host)), operators)
+def _looked(called: str, virtual_host: str, name: str, took: Took[_Ready]) -> None:
+    if took.longest is not None and took.seconds > _LONG_S:
+        place = called, InHost(took.longest.policy.name, virtual_host)
+        slowest_ms, all_ms = int(took.longest_s * 1_000), int(took.seconds * 1_000)
+        _took_long.warning(*place, slowest_ms, took.looks, all_ms, name)
+
+
+async def open_policies(store: SegmentStore, virtual_host: str, turns: Turns) -> Policies:
+    """Open the policies of a virtual host.
+
+    Args:
+        store: Where they are.
+        virtual_host: Its name.
+        turns: The time that searches have together in one turn of the event loop.
+
+    Raises:
+        StoreError: The store refused.
+    """
+    kept = KeptTable(store, operator_policy_table(virtual_host))
+    operators = PolicyTable(kept, turns, virtual_host, "operator policy")
+    kept = KeptTable(store, policy_table(virtual_host))
+    policies = Policies(kept, turns, virtual_host, operators)
     await policies.load()
     return policies

@@ -74,7 +74,7 @@ class RetentionPorts:
         schedule: Calls a function at the end of this turn of the event loop.
         now_for_age_ms: Given an age in ms, the earliest time that it can be now.
         log_of: Gives a stream's log.
-        limits_of: Gives what a stream may keep.
+        limits_of: Gives what a stream may keep, by the policies that there are now.
         names_of: Gives a stream's segments.
         save: Stores a log's snapshot and index.
         first_held: Gives the lowest offset of a stream, by its generation, that a plan holds.
@@ -85,7 +85,7 @@ class RetentionPorts:
     schedule: Callable[[Callable[[], None]], object]
     now_for_age_ms: Callable[[int], int]
     log_of: Callable[[Stream], Coroutine[Pending[Any], None, StreamLog]]
-    limits_of: Callable[[Stream], Limits]
+    limits_of: Callable[[Stream], Coroutine[Pending[Any], None, Limits]]
     names_of: Callable[[StreamEntry], LogNames]
     save: Callable[[StreamEntry, StreamLog, Snapshot], Pending[None]]
     first_held: Callable[[int], int | None]
@@ -115,8 +115,8 @@ class Retention:
 
         Other limits since a change of policies are not asked for: then all streams are looked at.
         """
-        limits = stream.limits or self._ports.limits_of(stream)
-        if limits.is_endless or stream in self._grown:
+        limits = stream.limits
+        if (limits is not None and limits.is_endless) or stream in self._grown:
             return
         self._grown[stream] = None
         if len(self._grown) == 1:
@@ -179,7 +179,7 @@ class Retention:
 
     async def evaluate(self, stream: Stream) -> None:
         """Remove what a stream need not keep; what goes wrong is logged."""
-        limits = self._ports.limits_of(stream)
+        limits = await self._ports.limits_of(stream)
         if limits.is_endless or stream.is_deleted:
             return
         if stream.evaluation is not None:
@@ -340,5 +340,5 @@ async def _no_log(stream: Stream) -> StreamLog:
     raise StreamDoesNotExist(stream.name)
 
 
-def _no_limits(_stream: Stream) -> Limits:
+async def _no_limits(_stream: Stream) -> Limits:
     return Limits(None, None, SEGMENT_BYTES_DEFAULT)

@@ -14,8 +14,6 @@ log = logging.getLogger(__name__)
 THINGS_A_TURN: Final = 1_000
 """Some 3 ms where each is looked up and nothing more."""
 _TURN_S: Final = 0.005
-_BETWEEN_CLOCKS: Final = 8
-"""A look for a pattern in a name takes 1 ms at worst, and there may be two for each name."""
 _WOKEN_AT_ONCE: Final = 8
 
 Wake: TypeAlias = Callable[[], object]
@@ -30,8 +28,13 @@ class Slice:
 
     __slots__ = ("_count", "_every", "began_s")
 
-    def __init__(self, every: int = _BETWEEN_CLOCKS) -> None:
-        """Begin; the clock is looked at after so many things, since each may take long."""
+    def __init__(self, every: int = 1) -> None:
+        """Begin.
+
+        Args:
+            every: The clock is looked at after so many things, each of which takes little. A look
+                for a pattern in a name may take 10 ms, and there may be two for each name.
+        """
         self._every = every
         self.begin()
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.catalogue import StreamEntry
+from gateway.broker.policies import Governed
 from gateway.log.extent import Extent
 from gateway.log.log import StreamLog
 from gateway.log.retention import Limits
@@ -26,6 +27,7 @@ class Stream:
 
     Attributes:
         bound_by: Keys, in the catalogue's table, of the bindings that lead to it: they go with it.
+        governed: What policies say of it.
     """
 
     entry: StreamEntry
@@ -37,8 +39,8 @@ class Stream:
     is_deleted: bool = False
     limits: Limits | None = None
     """Its limits; None until they are needed (`StreamLogs.limits_of`)."""
-    limits_as_of: int = 0
-    """The number of changes of policies that they take into account."""
+    limits_as_of: tuple[object, object] = (None, None)
+    """The state of `governed` that they take into account."""
     evaluation: Pending[None] | None = None
     """Under way while what may go is looked for and removed."""
     is_to_be_evaluated: bool = False
@@ -53,11 +55,20 @@ class Stream:
     """Entries of the stored index that went since it was truncated."""
     resting: Extent | None = None
     """Bounds that it has while its log is not open; None until they are looked up."""
+    governed: Governed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.governed = Governed(self.entry.name)
 
     @property
     def name(self) -> str:
         """As clients say it."""
         return self.entry.name
+
+    def be_gone(self) -> None:
+        """Note that it is deleted; its policies are looked for no more."""
+        self.is_deleted = True
+        self.governed.end()
 
     def end_log(self) -> None:
         """End its log, since its data is deleted: the log refers no more to what refers to it."""

@@ -1,7 +1,7 @@
 """The logs of a virtual host's streams: opened when first used, watched, limited and closed."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -15,6 +15,7 @@ from gateway.broker.errors import (
 from gateway.broker.holds import Holds
 from gateway.broker.policies import Policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
+from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
@@ -64,15 +65,14 @@ class StreamLogs:
         self.holds = Holds()
         self.tracking = tracking
         self.policies = policies
-        self._policy_changes = 0
-        policies.changed = self._policies_changed
+        policies.changed = lambda: self.retention.look_soon(self._streams)
         self.retention = Retention(
             RetentionPorts(
                 ports.store,
                 ports.schedule,
                 ports.earliest_ms,
                 self.of,
-                self.limits_of,
+                self.limits_now,
                 storage.names_of,
                 storage.save,
                 self.holds.first_held,
@@ -124,7 +124,7 @@ class StreamLogs:
                 settings=LogSettings(
                     references_max=self._ports.references_max,
                     initial_offset=stream.arguments.initial_offset or 0,
-                    span_bytes=span_for(self.limits_of(stream).unit_bytes),
+                    span_bytes=span_for((await self.limits_now(stream)).unit_bytes),
                 ),
             )
         finally:
@@ -179,9 +179,10 @@ class StreamLogs:
                 )
 
     async def look_up_all(self) -> None:
-        """Look up where the streams at rest begin and end; no log is opened for that."""
-        for stream in tuple(self._streams):
+        """Look up where streams at rest begin and end, and policies; no log is opened for that."""
+        async for stream in _in_turns(tuple(self._streams), self._ports.wait):
             await self._look_up(stream)
+            await self.policies.look_for_stream(stream.governed)
 
     def extent_at_hand(self, stream: Stream) -> Extent | None:
         """Return where a stream begins and ends, None if that is not known without opening it."""
@@ -203,17 +204,19 @@ class StreamLogs:
         log.info("stream restarted stream=%s", self._at(stream.name))
 
     def limits_of(self, stream: Stream) -> Limits:
-        """Return what a stream may keep."""
-        if stream.limits is None or stream.limits_as_of != self._policy_changes:
-            stream.limits = limits_of(self.policies.over(stream.name, stream.arguments))
-            stream.limits_as_of = self._policy_changes
+        """Return what a stream may keep, by the policies that were last looked for."""
+        state = stream.governed.state
+        if stream.limits is None or stream.limits_as_of != state:
+            stream.limits = limits_of(stream.governed.over(stream.arguments))
+            stream.limits_as_of = state
             if stream.log is not None:
                 stream.log.index.set_span(span_for(stream.limits.unit_bytes))
         return stream.limits
 
-    def _policies_changed(self) -> None:
-        self._policy_changes += 1
-        self.retention.look_soon(self._streams)
+    async def limits_now(self, stream: Stream) -> Limits:
+        """Return what a stream may keep, by the policies that there are now."""
+        await self.policies.look_for_stream(stream.governed)
+        return self.limits_of(stream)
 
     def let_go(self) -> None:
         """Refer to nothing that refers to this: all streams are deleted."""
@@ -282,3 +285,15 @@ class StreamLogs:
         for save in saves:
             await save
         await self.tracking.settled()
+
+
+async def _in_turns(
+    streams: Iterable[Stream], wait: Callable[[int], Pending[None]]
+) -> AsyncIterator[Stream]:
+    """Yield streams; others have turns meanwhile."""
+    time_slice = Slice()
+    for stream in streams:
+        yield stream
+        if time_slice.is_over():
+            await wait(0)
+            time_slice.begin()

@@ -244,7 +244,7 @@ class Streams:
     def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
         """Hide a stream from clients."""
         del self._streams[stream.name]
-        stream.is_deleted = True
+        stream.be_gone()
         for told in (self.when_gone, gone):
             try:
                 told(stream)
@@ -297,7 +297,7 @@ async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
     catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
     table = names.tracking_table(virtual_host)
     tracking = await open_tracking(ports.store, table, ports.schedule, ports.offset_references_max)
-    policies = await open_policies(ports.store, virtual_host)
+    policies = await open_policies(ports.store, virtual_host, ports.turns)
     streams = Streams(virtual_host, ports, catalogue, tracking, policies)
     await streams.load()
     return streams

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.broker.commits.limits import Usage
 from gateway.broker.openings import Openings
+from gateway.broker.slices import Turns
 from gateway.log.log import StreamLog
 from gateway.log.offset_references import REFERENCES_MAX
 from gateway.log.ports import LogPorts
@@ -37,6 +38,7 @@ class StreamsPorts:
         wait: Returns a Pending that settles after so many milliseconds.
         usage: Bytes that are staged.
         refused: Told when staged records, or a commit of them, are not stored.
+        turns: The time that searches for policies have together in one turn of the event loop.
     """
 
     store: SegmentStore
@@ -52,6 +54,12 @@ class StreamsPorts:
     wait: Callable[[int], Pending[None]] = _never
     usage: Usage = field(default_factory=Usage)
     refused: Callable[[StoreError], object] = lambda _: None
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Share the time of a turn among all that have these ports."""
+        turns = Turns(lambda action: self.wait(0).when_settled(action))
+        object.__setattr__(self, "turns", turns)
 
     def earliest_ms(self, age_ms: int) -> int:
         """Return the earliest time that it can be now, for something of this age."""

@@ -61,11 +61,12 @@ class VirtualHost:
         """Its policies."""
         return self.streams.logs.policies
 
-    def route(self, exchange: str, routing_key: str) -> list[str]:
+    async def route(self, exchange: str, routing_key: str) -> list[str]:
         """Return the streams that a routing key leads to, each once.
 
         What leads nowhere goes by the alternate exchange, if there is one, and by that one's; each
         is asked once. The default exchange is no alternate one: as such it leads nowhere.
+        Others have turns while policies are looked for.
 
         Raises:
             ExchangeDoesNotExist: No such exchange.
@@ -73,7 +74,7 @@ class VirtualHost:
         found = self.exchanges.route(exchange, routing_key)
         tried = {exchange, DEFAULT_EXCHANGE}
         while not found:
-            other = self._alternate_of(exchange)
+            other = await self._alternate_of(exchange)
             if other is None or other in tried or other not in self.exchanges:
                 break
             exchange = other
@@ -81,14 +82,15 @@ class VirtualHost:
             found = self.exchanges.route(exchange, routing_key)
         return found
 
-    def _alternate_of(self, exchange: str) -> str | None:
+    async def _alternate_of(self, exchange: str) -> str | None:
         """Return where an exchange sends what it cannot route: by its arguments, or a policy."""
         if exchange == DEFAULT_EXCHANGE:
             return None
-        defined = self.exchanges.declared(exchange).exchange.arguments
+        declared = self.exchanges.declared(exchange)
+        defined = declared.exchange.arguments
         if ALTERNATE_EXCHANGE not in defined:
-            policy = self.policies.of_exchange(exchange)
-            defined = {} if policy is None else policy.definition
+            await self.policies.look_for_exchange(declared.governed)
+            defined = declared.governed.definition
         named = defined.get(ALTERNATE_EXCHANGE)
         return named if isinstance(named, str) else None
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from gateway.broker.slices import Slice
 from gateway.management.http.json_text import pack_json
 
 T = TypeVar("T")
@@ -93,11 +94,16 @@ def bad_request(reason: str) -> Refused:
 
 
 async def in_slices(items: Iterable[T], size: int = SLICE) -> AsyncIterator[T]:
-    """Yield items one by one; other requests run after each slice, there may be ten thousand."""
+    """Yield items one by one; other requests run after each slice, there may be ten thousand.
+
+    A slice is over sooner if its items take long: each may be looked at for a pattern.
+    """
+    time_slice = Slice()
     for number, item in enumerate(items, start=1):
         yield item
-        if number % size == 0:
+        if time_slice.is_over() or number % size == 0:
             await asyncio.sleep(0)
+            time_slice.begin()
 
 
 class Listed(NamedTuple):

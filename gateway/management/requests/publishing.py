@@ -51,7 +51,7 @@ async def publish(
         raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
     if len(routing_keys) > KEYS_MAX:
         raise WrongRequest(f"a message has {KEYS_MAX} routing keys at most")
-    names = _routed(host, exchange, routing_keys)
+    names = await _routed(host, exchange, routing_keys)
     _require_space(administration, len(names) * (len(body) + _AROUND_BYTES))
     for name in names:
         log = await host.streams.logs.of(host.streams.find(name))
@@ -99,8 +99,8 @@ def _require_space(administration: Administration, size: int) -> None:
         raise WrongRequest(f"nothing is published: it takes {size} bytes, and {free} are free")
 
 
-def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> list[str]:
-    return sorted({name for key in routing_keys for name in host.route(exchange, key)})
+async def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> list[str]:
+    return sorted({name for key in routing_keys for name in await host.route(exchange, key)})
 
 
 @request(Role.MANAGEMENT, needs=to_read)

@@ -44,7 +44,8 @@ async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
         size = await host.streams.storage.size_of(stream)
     except StoreError:
         return {"message_bytes": None, "segments": None}
-    return {"message_bytes": size, "segments": host.streams.logs.limits_of(stream).units_of(size)}
+    limits = await host.streams.logs.limits_now(stream)
+    return {"message_bytes": size, "segments": limits.units_of(size)}
 
 
 @request(Role.MONITORING)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, MutableMapping
+from time import perf_counter
 from typing import Final, Protocol, TypeVar
 
 from gateway.awaiting import next_turn
@@ -9,7 +10,26 @@ from gateway.awaiting import next_turn
 T = TypeVar("T")
 
 LOOKS_A_TURN: Final = 500
-"""Names that are looked at before others have their turn."""
+"""Names that are looked at before others have their turn, or fewer that take long."""
+_TURN_S: Final = 0.005
+
+
+class Looks:
+    """Gives others their turn while a call looks at a great many names.
+
+    A look at one may take long: up to 10 ms for the pattern of each right.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._began_s = perf_counter()
+
+    async def give(self) -> None:
+        """Let others have their turn if it is time; called once for each name."""
+        self._count += 1
+        if self._count == LOOKS_A_TURN or perf_counter() - self._began_s > _TURN_S:
+            await next_turn()
+            self._count, self._began_s = 0, perf_counter()
 
 
 class Directory(MutableMapping[str, T]):
@@ -62,13 +82,11 @@ async def wanted(
     Others have their turn meanwhile: what is made or goes then may be among them or not.
     """
     found: list[str] = []
-    looks = 0
+    looks = Looks()
     name = names.after(behind)
     while name is not None and (most is None or len(found) < most):
         if is_wanted(name):
             found.append(name)
-        looks += 1
-        if looks % LOOKS_A_TURN == 0:
-            await next_turn()
+        await looks.give()
         name = names.after(name)
     return found

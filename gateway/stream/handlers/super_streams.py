@@ -44,7 +44,7 @@ async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Sta
 async def route(link: Link, request: m.Route) -> m.StreamsReply:
     """Find the streams that a routing key leads to; there may be none."""
     link.require(Permission.WRITE, name_of_exchange(request.super_stream))
-    streams = link.virtual_host.route(request.super_stream, request.routing_key)
+    streams = await link.virtual_host.route(request.super_stream, request.routing_key)
     await link.require_each(Demand(RIGHTS[Permission.WRITE], stream) for stream in streams)
     return m.StreamsReply(ResponseCode.OK, tuple(streams))
 

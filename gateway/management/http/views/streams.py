@@ -49,9 +49,12 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
 def queue_view(
     facts: Facts, host: VirtualHost, stream: Stream, consumers: int
 ) -> dict[str, object]:
-    """Show a stream with the number of its consumers, and how much is in it if that is known."""
-    policy = host.policies.of(stream.name)
-    of_operators = host.policies.operators.of(stream.name)
+    """Show a stream with the number of its consumers, and how much is in it if that is known.
+
+    Its policies are those that were last looked for.
+    """
+    governed = stream.governed
+    policy, of_operators = governed.policy, governed.operator_policy
     shown: dict[str, object] = {
         "name": stream.name,
         "vhost": host.name,
@@ -66,7 +69,7 @@ def queue_view(
         "exclusive": False,
         "internal": False,
         "arguments": queue_arguments(stream.arguments.texts()),
-        "effective_policy_definition": host.policies.effective(stream.name),
+        "effective_policy_definition": governed.effective(),
         "policy": None if policy is None else policy.name,
         "operator_policy": None if of_operators is None else of_operators.name,
         "internal_owner": False,
@@ -121,6 +124,7 @@ async def get_queue(call: Call) -> Answer:
     host = call.host()
     stream = host.streams.find(call.path["stream"])
     state = "running"
+    await call.awaits(host.policies.look_for_stream(stream.governed))
     try:
         await call.awaits(host.streams.logs.of(stream))
     except StreamNotAvailable:

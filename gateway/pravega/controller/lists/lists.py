@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from gateway.awaiting import next_turn
 from gateway.pravega.controller.controller import Controller
-from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory, wanted
+from gateway.pravega.controller.directory import Directory, Looks, wanted
 from gateway.pravega.controller.lists.sight import Sight
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.readers.group import ReaderGroup
@@ -72,7 +71,7 @@ class Lists:
         found = []
         groups = await _groups(sight, self._registry.groups_of(scope))
         for group in sorted(groups, key=lambda each: each.name):
-            is_known = all(sight.has_right(*each.split("/", 1)) for each in group.subscribed)
+            is_known = await _sees_streams_of(sight, group)
             unread = await self._controller.behind.bytes_of(group) if is_known else None
             found.append((group, unread))
         return found, lambda each: group_row(*each)
@@ -98,12 +97,22 @@ class Lists:
 async def _groups(sight: Sight, groups: Iterable[ReaderGroup]) -> list[ReaderGroup]:
     """Return the groups of readers that a caller sees, without those that are being deleted."""
     found = []
-    for number, each in enumerate(list(groups), start=1):
+    looks = Looks()
+    for each in list(groups):
         if not each.is_ending and sight.may_see_group(each.scope, each.name):
             found.append(each)
-        if number % LOOKS_A_TURN == 0:
-            await next_turn()
+        await looks.give()
     return found
+
+
+async def _sees_streams_of(sight: Sight, group: ReaderGroup) -> bool:
+    """Return whether a caller has some right on each stream of a group."""
+    looks = Looks()
+    for each in sorted(group.subscribed):
+        if not sight.has_right(*each.split("/", 1)):
+            return False
+        await looks.give()
+    return True
 
 
 def stream_row(stream: Stream) -> dict[str, object]:

@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from gateway.broker.access.model import Right
+from gateway.pravega.controller.directory import Looks
 from gateway.pravega.controller.errors import (
     BadName,
     InvalidRequest,
@@ -29,7 +30,7 @@ async def create_reader_group(
 ) -> pb.CreateReaderGroupResponse:
     """Make a group of readers; answer how it is configured, also if it was there."""
     wanted = _group(request, _identity(request.readerGroupId) or str(uuid4()))
-    _check_streams(desk, wanted)
+    await _check_streams(desk, wanted)
     try:
         async with desk.controller.hold(request.scope):
             made = await desk.controller.groups.create(wanted)
@@ -56,7 +57,7 @@ async def update_reader_group(
 ) -> pb.UpdateReaderGroupResponse:
     """Configure a group of readers anew; answer its new generation."""
     wanted = _group(request, _identity(request.readerGroupId))
-    _check_streams(desk, wanted)
+    await _check_streams(desk, wanted)
     status, generation = pb.UpdateReaderGroupResponse.SUCCESS, request.generation
     try:
         async with desk.controller.hold(request.scope):
@@ -119,12 +120,14 @@ async def update_subscriber_cut(
     return pb.UpdateSubscriberStatus(status=status)
 
 
-def _check_streams(desk: Desk, group: ReaderGroup) -> None:
+async def _check_streams(desk: Desk, group: ReaderGroup) -> None:
     """Check that the caller may read all streams of a group. Raises NoRight."""
-    for stream in (*group.starts, *group.ends):
+    looks = Looks()
+    for stream in dict.fromkeys((*group.starts, *group.ends)):
         scope, _, name = stream.partition("/")
         if not desk.caller.may(Right.READ, scope, name):
             raise NoRight(f"no right to read {stream}")
+        await looks.give()
 
 
 def _identity(text: str) -> str:

@@ -10,6 +10,7 @@ from gateway.broker.connections import Connections
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.openings import Openings
 from gateway.broker.policies import open_policies
+from gateway.broker.slices import Turns
 from gateway.log.names import policy_table, server_table, tracking_key, writer_of
 from hutch.formats.chunk import event_number
 from store.api import TableEntry
@@ -98,7 +99,7 @@ def test_a_damaged_policy_is_told_in_one_line(rig: LogRig, value: bytes) -> None
     put(rig, policy_table("/"), b"p", value)
 
     with pytest.raises(CorruptSegment, match=r"the entry b'p' of the table '.*' is damaged"):
-        rig.run(open_policies(rig.store, "/"))
+        rig.run(open_policies(rig.store, "/", Turns(rig.loop.call_soon)))
 
 
 def openings_of(rig: LogRig, streams: list[tuple[str, int]]) -> Openings:

@@ -1,18 +1,29 @@
 """Which policy counts for a stream, which can be, and what changes with one."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.broker import ranking, slices
 from gateway.broker.access.errors import Unusable
 from gateway.broker.arguments import StreamArguments
-from gateway.broker.policies import NoSuchPolicy, Policies, Policy, check_policy
+from gateway.broker.exchange import Exchange
+from gateway.broker.patterns import Pattern
+from gateway.broker.policies import Governed, NoSuchPolicy, Policies, Policy, check_policy
 from gateway.broker.policy_settings import KNOWN, NOT_OF_STREAMS
 from gateway.log.names import operator_policy_table, policy_table
+from gateway.pending import start
 from store.errors import DiskFull
 from tests.unit.gateway.stream.link_rig import Broker
+
+
+@pytest.fixture(autouse=True)
+def no_turn_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each search end in the turn in which it begins, however busy the machine is."""
+    monkeypatch.setattr(slices, "_TURN_S", math.inf)
 
 
 @pytest.fixture
@@ -36,8 +47,15 @@ def sized(name: str, pattern: str, size: int, **options: Any) -> Policy:  # noqa
     return Policy(name, pattern=pattern, definition={"max-length-bytes": size}, **options)
 
 
+def governed(policies: Policies, stream: str) -> Governed:
+    """Return what policies say of a stream."""
+    found = Governed(stream)
+    start(policies.look_for_stream(found)).result()
+    return found
+
+
 def size_of(policies: Policies, stream: str) -> int | None:
-    return policies.over(stream, StreamArguments()).max_length_bytes
+    return governed(policies, stream).over(StreamArguments()).max_length_bytes
 
 
 def test_the_policy_of_the_highest_priority_counts_and_it_alone(
@@ -53,7 +71,7 @@ def test_the_policy_of_the_highest_priority_counts_and_it_alone(
     assert size_of(policies, "others") == 1
     assert size_of(policies, "orders-us") == 2
     assert size_of(policies, "orders-eu") is None
-    assert policies.of("orders-eu") == Policy(
+    assert governed(policies, "orders-eu").policy == Policy(
         "high", pattern="-eu$", apply_to="all", definition={"max-age": "1h"}, priority=3
     )
 
@@ -79,7 +97,7 @@ def test_a_policy_with_a_setting_that_streams_do_not_have_does_not_act_and_hides
     high = {"max-length-bytes": 2, key: 1}
     put(broker, sized("low", "s", 1), Policy("high", pattern="s", definition=high, priority=5))
 
-    acting = policies.of("s")
+    acting = governed(policies, "s").policy
 
     assert acting is not None
     assert (acting.name, size_of(policies, "s")) == ("low", 1)
@@ -134,7 +152,7 @@ def test_policies_for_other_things_are_kept_and_do_not_count(
     put(broker, policy)
 
     assert policies.all() == [policy]
-    assert (policies.of("s") == policy) is counts
+    assert (governed(policies, "s").policy == policy) is counts
 
 
 def test_what_a_policy_defines_takes_the_place_of_the_arguments(
@@ -155,7 +173,7 @@ def test_what_a_policy_defines_takes_the_place_of_the_arguments(
     )
     given = {"max-age": "1D", "max-length-bytes": "5000", "stream-initial-offset": "9"}
 
-    merged = policies.over("s", StreamArguments.parse(given))
+    merged = governed(policies, "s").over(StreamArguments.parse(given))
 
     assert merged.texts() == {
         "max-age": "2h",
@@ -272,9 +290,9 @@ def test_beside_an_operators_policy_the_smaller_size_counts(
     broker.store_rig.run(policies.operators.put(sized("o", "s", of_operator)))
 
     given = StreamArguments.parse({"max-length-bytes": "700"})
-    assert policies.over("s", given).max_length_bytes == size
-    assert policies.effective("s")["max-length-bytes"] == size
-    assert ("max-age" in policies.effective("s")) is (of_user is not None)
+    assert governed(policies, "s").over(given).max_length_bytes == size
+    assert governed(policies, "s").effective()["max-length-bytes"] == size
+    assert ("max-age" in governed(policies, "s").effective()) is (of_user is not None)
 
 
 def test_of_operators_policies_one_counts_as_of_others(broker: Broker, policies: Policies) -> None:
@@ -327,3 +345,75 @@ def test_policies_go_with_their_virtual_host(broker: Broker) -> None:
     assert again.all() == again.operators.all() == []
     assert operator_policy_table("h") not in {policy_table("h"), operator_policy_table("/")}
     assert policy_table("h") != policy_table("/")
+
+
+def test_what_was_found_counts_until_policies_are_looked_for_again(
+    broker: Broker, policies: Policies
+) -> None:
+    put(broker, sized("p", "s", 1))
+    found = governed(policies, "s")
+    state = found.state
+
+    put(broker, sized("p", "s", 2))
+
+    assert found.over(StreamArguments()).max_length_bytes == 1
+    assert found.state == state
+    start(policies.look_for_stream(found)).result()
+    assert found.over(StreamArguments()).max_length_bytes == 2
+    assert found.state != state
+
+
+def test_policies_of_exchanges_are_not_those_of_streams(broker: Broker, policies: Policies) -> None:
+    put(broker, sized("s", "e", 1, apply_to="streams"), sized("e", "e", 2, apply_to="exchanges"))
+    exchange = Governed("e")
+
+    start(policies.look_for_exchange(exchange)).result()
+
+    assert exchange.definition == {"max-length-bytes": 2}
+    assert exchange.operator_policy is None
+    assert size_of(policies, "e") == 1
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_search_that_takes_above_a_second_is_told_with_the_slowest_policy(
+    broker: Broker,
+    policies: Policies,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_told: bool,
+) -> None:
+    put(broker, sized("quick", "x", 1), sized("slow", "(y)", 1, priority=1))
+    now_s = 0.0
+
+    def matches(pattern: Pattern, _name: str) -> bool:
+        nonlocal now_s
+        now_s += 0.9 if pattern.text == "(y)" else 0.05 + 0.1 * is_told
+        return False
+
+    monkeypatch.setattr(Pattern, "matches", matches)
+    monkeypatch.setattr(ranking, "thread_time", lambda: now_s)
+    monkeypatch.setattr("gateway.broker.policies._took_long._again_at", 0.0)
+
+    governed(policies, "s")
+
+    line = (
+        "patterns take long, simplify or delete the slowest policy name=slow virtual_host=/ ms=900"
+        " patterns=2 ms_of_all=1050 matched_with='s' unsaid="
+    )
+    assert (line in caplog.text) is is_told
+
+
+def test_what_is_deleted_is_looked_for_no_more(broker: Broker, policies: Policies) -> None:
+    run, host = broker.store_rig.run, broker.virtual_host
+    stream = run(host.streams.create("s", {}))
+    run(host.exchanges.declare(Exchange("e")))
+    exchange = host.exchanges.declared("e")
+    run(host.streams.delete("s", lambda _: None))
+    run(host.exchanges.delete("e"))
+    put(broker, sized("p", ".*", 1))
+
+    start(policies.look_for_stream(stream.governed)).result()
+    start(policies.look_for_exchange(exchange.governed)).result()
+
+    assert stream.governed.state == exchange.governed.state == (None, None)

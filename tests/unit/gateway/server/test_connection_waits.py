@@ -21,6 +21,7 @@ DELETION = frame_of("delete_super_stream", m.DeleteSuperStream("x"))
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command has its next turn after every eight things that it names."""
     monkeypatch.setattr(slices, "_TURN_S", -1.0)
+    monkeypatch.setattr(slices.Slice.__init__, "__defaults__", (8,))
 
 
 def create(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.management.administration import OWNER
-from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS
+from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS, in_slices
 from gateway.management.http.call import Call, Facts
 from gateway.management.http.routes import Endpoint
 from gateway.management.http.views import connections, streams
@@ -182,3 +183,23 @@ async def test_what_is_empty_is_json_too(rig: Rig) -> None:
     }  # fmt: skip
     queue = json.loads(b"".join(await listed(rig, streams.get_queue, {}, QUEUE)))
     assert queue["consumer_details"] == []
+
+
+async def test_a_turn_looks_at_one_name_if_that_takes_long() -> None:
+    looks: list[int] = []
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    async for number in in_slices(range(SLICE)):
+        time.sleep(0.006)  # noqa: ASYNC251  # as a pattern does
+        looks.append(number)
+    counting.cancel()
+
+    assert looks == list(range(SLICE))
+    assert turns >= SLICE - 1
