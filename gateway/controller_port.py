@@ -1,11 +1,13 @@
 """The port at which Pravega's clients find scopes and streams, on a store that is open."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from gateway.log.seldom import Seldom
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, Port
 from gateway.pravega.entering import Entered, unnoted
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     # where its port is on
     from gateway.pravega.controller.lists.lists import Lists
     from gateway.pravega.controller.service import ControllerService, Door
+
+log = logging.getLogger(__name__)
+_unreadable = Seldom(log, "the state of a group of readers cannot be read group=%s reason=%s")
 
 PROTOCOL: Final = "controller"
 _HTTP2: Final = "h2"
@@ -132,7 +137,7 @@ class ControllerPort:
             add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
         else:
             listen(self._port, shared, kind, sockets, add)
-        return Lists(self._service.controller)
+        return Lists(self._service.controller, _unreadable.warning)
 
     async def stop(self) -> None:
         """Take no more calls, and wait for those that are under way."""

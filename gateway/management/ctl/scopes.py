@@ -63,14 +63,16 @@ def list_scope_streams() -> None:
 
 @tabular(
     _SCOPE,
-    columns("name", "streams", "retention", "unread_bytes"),
-    uses=("sales", "sales name,unread_bytes"),
+    columns("name", "streams", "retention", "members", "unread_bytes"),
+    uses=("sales", "sales name,members,unread_bytes"),
 )
 def list_reader_groups() -> None:
     """List the groups of readers of a scope.
 
     retention says which streams wait for a group: "none" of them, or all of them, until it gives up
     a cut itself (manual_at_stream_cut) or has a checkpoint (automatic_at_last_checkpoint).
-    unread_bytes lie behind what it has given up last, in all its streams; empty if none waits for
-    it. Groups of PyPI's client are not listed: they are tables of the client's own.
+    members are the readers that are online. unread_bytes lie behind its last checkpoint; before it
+    has one, behind the places from which its readers have taken their segments last. Both are empty
+    where what the readers write of themselves cannot be read, as the log then says. Groups of
+    PyPI's client are not listed: they are tables of the client's own.
     """

@@ -18,6 +18,7 @@ from gateway.pravega.controller.policies.scaling import MINUTE_MS, Scaling
 from gateway.pravega.controller.readers.behind import Behind
 from gateway.pravega.controller.readers.groups import Groups
 from gateway.pravega.controller.readers.marks import marks_of
+from gateway.pravega.controller.readers.states import States
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.pravega.controller.streams import Streams
@@ -44,6 +45,7 @@ class Controller:
         groups: Changes of groups of readers; `hold` their scope.
         times: What writers tell of their time; `hold` their scope.
         tables: Changes of tables of keys and values; `hold` their scope.
+        states: What the readers of groups have agreed.
         behind: How far groups of readers are from the ends of their streams.
     """
 
@@ -76,7 +78,8 @@ class Controller:
         self._retention = Retention(self.registry, self.streams, self._segments, clock_ms)
         self._scaling = Scaling(self.registry, self.streams, traffic, clock_ms, scaling_minute_ms)
         self.tables = Tables(self.registry, self._segments)
-        self.behind = Behind(self.registry, self._segments)
+        self.states = States(self.registry, self._segments)
+        self.behind = Behind(self.registry, self._segments, self._found)
 
     async def open(self) -> None:
         """Read the table; finish what the last process began and did not finish."""

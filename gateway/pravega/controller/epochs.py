@@ -158,6 +158,20 @@ class History:
                     found.add(identity)
         return found
 
+    def behind(self, cut: Collection[int]) -> set[int]:
+        """Return the segments of a cut and what follows them, also where it has not all keys.
+
+        Those that follow are newer than one of the cut's segments that has a key of theirs.
+        """
+        inside = Ranges(self.segments[each] for each in cut)
+        oldest = _newest([-each.epoch for each in inside.segments])
+        found = set(cut)
+        for identity, segment in self.segments.items():
+            first, end = inside.places(segment)
+            if first < end and -oldest(first, end) < segment.epoch:
+                found.add(identity)
+        return found
+
     def followed_by(self, epoch: Epoch) -> "History":
         """Return it with one more epoch."""
         return History((*self.epochs, epoch))

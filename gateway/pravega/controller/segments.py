@@ -12,7 +12,14 @@ from gateway.pending import Pending, asked
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.traffic import Traffic
-from store.api import Appended, AttributeUpdate, Operations, SegmentInfo, Writer
+from store.api import (
+    Appended,
+    AttributeUpdate,
+    Operations,
+    ReadResult,
+    SegmentInfo,
+    Writer,
+)
 from store.errors import (
     NoSuchSegment,
     SegmentExists,
@@ -151,6 +158,17 @@ class Segments:
         except NoSuchSegment:
             return None
         return None if info.is_table else (info.start, info.length)
+
+    def attribute(self, name: str, attribute: UUID) -> Pending[int]:
+        """Return the value of an attribute of a segment; ABSENT if it has none."""
+        return asked(lambda done: self._store.get_attribute(name, attribute, done=done))
+
+    async def read(self, name: str, position: int, size: int) -> bytes:
+        """Return some bytes of a segment, perhaps fewer; none at its end."""
+        found: ReadResult = await asked(
+            lambda done: self._store.read(name, position, size, done=done)
+        )
+        return found.data
 
     def _info(self, name: str) -> Pending[SegmentInfo]:
         return asked(lambda done: self._store.info(name, done=done))

@@ -11,6 +11,7 @@ from gateway.pravega.controller.proto import controller_pb2 as pb
 from hutch.pravega import messages as m
 from tests.client import Client
 from tests.controller_client import ControllerClient
+from tests.group_states import add, begun, changes, framed, whole
 from tests.http_client import Api
 from tests.integration.administrator import ctl, hutch, refusal
 from tests.integration.pravega.users import (
@@ -31,7 +32,7 @@ EVENT = b"\0\0\0\0\0\0\0\5hello"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
-    """A server with two scopes, a group that has read a part, and a stream of its own."""
+    """A server with two scopes, a group that has read a part, and a RabbitMQ stream."""
     folder = tmp_path_factory.mktemp("scopes")
     file = users_of_streams(
         folder,
@@ -72,12 +73,12 @@ def fill(client: ControllerClient, server: HutchServer) -> None:
         retentionType=1,
         startingStreamCuts=[pb.StreamCut(streamInfo=of("sales", "orders"))],
     )
-    made = client.ask("createReaderGroup", group).config
-    cut = pb.StreamCut(streamInfo=of("sales", "orders"), cut={0: len(EVENT)})
-    given = pb.SubscriberStreamCut(
-        subscriber="sales/mine", readerGroupId=made.readerGroupId, streamCut=cut
-    )
-    assert not client.ask("updateSubscriberStreamCut", given).status
+    client.ask("createReaderGroup", group)
+    state = begun({"sales/orders/0.#epoch.0": len(EVENT)})
+    token = client.ask("getDelegationToken", of("sales", "_RGmine")).delegationToken
+    with WireClient(*server.store, token=token) as wire:
+        wire.set_up("sales/_RGmine/0.#epoch.0")
+        wire.append(1, framed(whole(state), changes(add("second"), add("first"))))
 
 
 def api(server: HutchServer, user: str = "all") -> Api:
@@ -92,6 +93,7 @@ GROUP = {
     "name": "mine",
     "streams": ["sales/orders"],
     "retention": "manual_at_stream_cut",
+    "members": ["first", "second"],
     "unread_bytes": 2 * len(EVENT),
 }
 
@@ -108,8 +110,8 @@ def test_the_commands_show_scopes_streams_and_groups(server: HutchServer) -> Non
     assert ctl(server, "list_reader_groups", "sales") == [GROUP]
     shown = hutch(server.data_dir, "ctl", "list_reader_groups", "--formatter", "table", "sales")
     assert shown.stdout.decode().splitlines() == [
-        "name\tstreams\tretention\tunread_bytes",
-        "mine\tsales/orders\tmanual_at_stream_cut\t26",
+        "name\tstreams\tretention\tmembers\tunread_bytes",
+        "mine\tsales/orders\tmanual_at_stream_cut\tfirst,second\t26",
     ]
 
 

@@ -9,8 +9,12 @@ from gateway.pravega.controller.directory import Directory, Looks, wanted
 from gateway.pravega.controller.lists.sight import Sight
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.readers.group import ReaderGroup
+from gateway.pravega.controller.readers.packed import Unreadable
+from gateway.pravega.controller.readers.state import Agreed
+from gateway.pravega.controller.readers.states import NOTHING
 from gateway.pravega.controller.rights import Rights
 from gateway.pravega.controller.tables.model import KeyValueTable
+from store.errors import StoreError
 
 Listing: TypeAlias = tuple[Sequence[Any], Callable[[Any], dict[str, object]]]
 """Things in the order of their names, and what shows one of them."""
@@ -28,9 +32,15 @@ class Lists:
     caller may see nothing of it.
     """
 
-    def __init__(self, controller: Controller) -> None:
-        """Show what a controller knows."""
+    def __init__(
+        self, controller: Controller, say_unreadable: Callable[[str, Exception], object]
+    ) -> None:
+        """Show what a controller knows.
+
+        `say_unreadable` logs the name of a group whose state cannot be read, and the reason.
+        """
         self._controller = controller
+        self._say_unreadable = say_unreadable
         self._registry = controller.registry
 
     async def scopes(self, caller: Rights) -> Listing:
@@ -61,9 +71,10 @@ class Lists:
         return await self._streams(sight, scope), stream_row
 
     async def reader_groups(self, caller: Rights, scope: str) -> Listing | None:
-        """Return the groups of readers of a scope, each with the bytes that it has not given up.
+        """Return the groups of readers of a scope, each with its members and its unread bytes.
 
-        These are unknown to a caller without any right on one of the group's streams.
+        Both are unknown to a caller that may neither read nor write the stream of the group, and
+        the bytes without any right on one of the streams that it reads.
         """
         sight = Sight(self._registry, caller)
         if await sight.streams(scope) is None:
@@ -71,10 +82,29 @@ class Lists:
         found = []
         groups = await _groups(sight, self._registry.groups_of(scope))
         for group in sorted(groups, key=lambda each: each.name):
-            is_known = await _sees_streams_of(sight, group)
-            unread = await self._controller.behind.bytes_of(group) if is_known else None
-            found.append((group, unread))
+            agreed = None
+            if sight.may_read_group(scope, group.name):
+                agreed = await self._agreed(group)
+            unread = None if agreed is None else await self._unread(sight, agreed)
+            found.append((group, None if agreed is None else agreed.members, unread))
         return found, lambda each: group_row(*each)
+
+    async def _agreed(self, group: ReaderGroup) -> Agreed | None:
+        """Return what the readers of a group have agreed; None if that cannot be read."""
+        try:
+            return await self._controller.states.of(group)
+        except (Unreadable, StoreError) as error:
+            self._say_unreadable(f"{group.scope}/{group.name}", error)
+            return None
+
+    async def _unread(self, sight: Sight, agreed: Agreed) -> int | None:
+        """Return the unread bytes of a group, of streams that clients have written into its state.
+
+        None while there is no state.
+        """
+        if agreed is NOTHING or not await _has_right_on_all(sight, agreed.reached):
+            return None
+        return await self._controller.behind.unread(agreed)
 
     async def tables(self, caller: Rights, scope: str) -> Listing | None:
         """Return the tables of a scope that the caller may read."""
@@ -105,11 +135,11 @@ async def _groups(sight: Sight, groups: Iterable[ReaderGroup]) -> list[ReaderGro
     return found
 
 
-async def _sees_streams_of(sight: Sight, group: ReaderGroup) -> bool:
-    """Return whether a caller has some right on each stream of a group."""
+async def _has_right_on_all(sight: Sight, places: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a caller has some right on each of some streams, by scope and name."""
     looks = Looks()
-    for each in sorted(group.subscribed):
-        if not sight.has_right(*each.split("/", 1)):
+    for place in sorted(places):
+        if not sight.has_right(*place):
             return False
         await looks.give()
     return True
@@ -147,12 +177,15 @@ def _named(names: Sequence[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def group_row(group: ReaderGroup, unread_bytes: int | None) -> dict[str, object]:
+def group_row(
+    group: ReaderGroup, members: Sequence[str] | None, unread_bytes: int | None
+) -> dict[str, object]:
     """Show a group of readers."""
     return {
         "name": group.name,
         "streams": sorted(group.starts),
         "retention": _RELEASE[group.retention],
+        "members": None if members is None else list(members),
         "unread_bytes": unread_bytes,
     }
 

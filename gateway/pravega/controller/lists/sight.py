@@ -33,6 +33,12 @@ class Sight:
         """Return whether it may see a group of readers: any right on the group's stream will do."""
         return self.has_right(scope, GROUP + group)
 
+    def may_read_group(self, scope: str, group: str) -> bool:
+        """Return whether it may read what the readers of a group agree, as it may on the wire."""
+        return any(
+            self._caller.may(right, scope, GROUP + group) for right in (Right.READ, Right.WRITE)
+        )
+
     async def streams(self, scope: str) -> Directory[Stream] | None:
         """Return the streams of a scope of which it may see something; None for any other scope.
 

@@ -1,50 +1,67 @@
 """Distances of groups of readers from the ends of their streams."""
 
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from gateway.awaiting import next_turn
+from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import READ_OFF, between
 from gateway.pravega.controller.model import Stream
-from gateway.pravega.controller.readers.group import Cut, ReaderGroup
+from gateway.pravega.controller.readers.group import Cut
+from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 
 LOOKS_A_TURN: Final = 100
 """Segments that are looked at before others have their turn."""
 
+Find = Callable[[str, str], Coroutine[Pending[Any], None, Stream | None]]
+"""Finds a stream that was made without the controller."""
+
 
 class Behind:
-    """Bytes that groups have not given up; coroutines on `gateway.pending`."""
+    """Bytes that groups have not read; coroutines on `gateway.pending`."""
 
-    def __init__(self, registry: Registry, segments: Segments) -> None:
+    def __init__(self, registry: Registry, segments: Segments, find: Find) -> None:
         self._registry = registry
         self._segments = segments
+        self._find = find
         self._looks = 0
 
-    async def bytes_of(self, group: ReaderGroup) -> int | None:
-        """Return how many bytes lie behind what a group has given up, in all its streams.
+    async def unread(self, agreed: Agreed) -> int | None:
+        """Return how many bytes lie behind what a group has reached, and before its ends.
 
-        A stream of which it has given up nothing counts from the group's beginning on. None: its
-        streams do not wait for it, or the controller does not know one of them. Raises StoreError.
+        What is truncated is not there to be read. None: nothing is known of one of the streams.
+        Raises StoreError.
         """
-        if not group.subscribed:
-            return None
         total = 0
-        for place in sorted(group.subscribed):
-            scope, _, name = place.partition("/")
-            try:
-                stream = self._registry.stream(scope, name)
-            except (NoSuchScope, NoSuchStream):
+        for place, cut in sorted(agreed.reached.items()):
+            stream = await self._stream(*place)
+            if stream is None:
                 return None
-            total += await self._left(stream, group.cuts.get(place) or group.starts[place])
+            total += await self._left(stream, cut, agreed.ends.get(place, {}))
         return total
 
-    async def _left(self, stream: Stream, cut: Cut) -> int:
-        """Return how many bytes lie behind a cut; one that is empty is the stream's head."""
-        known = {key: offset for key, offset in cut.items() if key in stream.history.segments}
+    async def _stream(self, scope: str, name: str) -> Stream | None:
+        try:
+            return self._registry.stream(scope, name)
+        except (NoSuchScope, NoSuchStream):
+            return await self._find(scope, name)
+
+    async def _left(self, stream: Stream, cut: Cut, ends: Cut) -> int:
+        """Return how many bytes lie between two cuts, of which the second may be empty.
+
+        All lies behind a cut of a deleted stream of the same name.
+        """
+        history = stream.history
+        known = {key: offset for key, offset in cut.items() if key in history.segments}
+        ends = {key: offset for key, offset in ends.items() if key in history.segments}
+        unread = set(between(stream, known, ends))
+        if known:
+            unread &= history.behind(known)
         left = 0
-        for identity in between(stream, known, {}):
+        for identity in unread:
             self._looks += 1
             if self._looks % LOOKS_A_TURN == 0:
                 await next_turn()
@@ -52,5 +69,6 @@ class Behind:
             bounds = await self._segments.bounds(stream.segment_name(identity))
             if bounds is not None and offset != READ_OFF:
                 start, end = bounds
+                end = min(end, ends.get(identity, end))
                 left += max(end - max(start, offset), 0)
         return left

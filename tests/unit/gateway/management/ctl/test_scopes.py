@@ -98,17 +98,29 @@ def test_programs_get_the_parts_of_a_policy(
     assert shown == [stream(scaling=BY_RATE)]
 
 
-def test_groups_of_readers_are_listed_with_what_they_have_not_given_up(
+def test_groups_of_readers_are_listed_with_members_and_what_they_have_not_read(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.answer = [
-        {"name": "a", "streams": ["s/1", "s/2"], "retention": "none", "unread_bytes": None},
-        {"name": "b", "streams": ["s/1"], "retention": "manual_at_stream_cut", "unread_bytes": 7},
+        {
+            "name": "a",
+            "streams": ["s/1", "s/2"],
+            "retention": "none",
+            "members": None,
+            "unread_bytes": None,
+        },
+        {
+            "name": "b",
+            "streams": ["s/1"],
+            "retention": "manual_at_stream_cut",
+            "members": ["one", "two\t\x1b"],
+            "unread_bytes": 7,
+        },
     ]
 
     assert said(capsys, "list_reader_groups", "sales") == [
-        "name\tstreams\tretention\tunread_bytes",
-        "a\ts/1,s/2\tnone\t",
-        "b\ts/1\tmanual_at_stream_cut\t7",
+        "name\tstreams\tretention\tmembers\tunread_bytes",
+        "a\ts/1,s/2\tnone\t\t",
+        "b\ts/1\tmanual_at_stream_cut\tone,two\\x09\\x1b\t7",
     ]
     assert server.asked[0][1:] == ("list_reader_groups", {"scope": "sales"})

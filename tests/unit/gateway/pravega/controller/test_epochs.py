@@ -106,6 +106,22 @@ def test_before_a_cut_is_what_is_older_than_a_segment_of_the_cut_with_its_keys(s
 
 
 @SEEDS
+def test_behind_a_cut_is_what_is_newer_than_a_segment_of_the_cut_with_its_keys(seed: int) -> None:
+    history = drawn(seed)
+    whole = cut_of(history, seed)
+
+    for cut in (whole, dict(list(whole.items())[1:])):  # a part of a cut has not all keys
+        inside = [history.segments[each] for each in cut]
+        assert history.behind(cut) == cut.keys() | {
+            identity
+            for identity, segment in history.segments.items()
+            if any(overlap(segment, each) and segment.epoch > each.epoch for each in inside)
+        }
+    assert history.behind(whole) | history.before(whole) == history.segments.keys()
+    assert history.behind({}) == set()
+
+
+@SEEDS
 def test_a_history_goes_on_without_its_oldest_epochs(seed: int) -> None:
     history = drawn(seed)
     place = seed % len(history.epochs)
@@ -189,6 +205,7 @@ def cost_s(segments: int) -> float:
     cut = dict.fromkeys((each.identity for each in history.open), 0)
     assert facts.is_cut(history, cut)
     assert len(history.before(cut)) == segments // 2
+    assert len(history.behind({history.epochs[0].made[0].identity: 0})) == len(history.segments)
     last_wide = history.epochs[-1].ended[0]
     assert len(history.successors(last_wide)) == segments // 2
     assert len(history.at(history.last.number)) == segments // 2

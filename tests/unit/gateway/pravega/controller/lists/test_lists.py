@@ -15,7 +15,9 @@ from gateway.pravega.controller.lists.lists import Lists, stream_row
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.rights import Anyone, Rights
 from gateway.pravega.controller.tables.model import TableConfig
+from store.errors import CorruptSegment
 from tests.controller_rig import World
+from tests.group_states import add, begun, changes, framed, whole
 from tests.unit.gateway.pravega.controller.lists.test_sight import Caller
 from tests.unit.gateway.pravega.controller.readers.test_group import group
 
@@ -24,11 +26,14 @@ BY_EVENTS = Policy(
     scale_type=2, rate=10, factor=3, segments=2, retention_type=1, retention=7, tags=("a", "b")
 )
 Rows = list[dict[str, Any]]
+UNREADABLE: list[tuple[str, str]] = []
+"""What is said of states that cannot be read."""
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """A world with the scopes `empty` and `scope`, which has something of each kind."""
+    UNREADABLE.clear()
     world = World(tmp_path / "data")
     controller = await world.open()
     await awaited(controller.open())
@@ -40,13 +45,16 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     subscribed = group(1, starts={"scope/one": {}}, ends={}, cuts={})
     await awaited(controller.groups.create(replace(subscribed, name="waited")))
     await awaited(controller.groups.create(replace(subscribed, name="free", retention=0)))
+    state = framed(whole(begun({"scope/one/0.#epoch.0": 2})), changes(add("b"), add("a")))
+    await world.write("scope/_RGwaited/0.#epoch.0", state)
     await awaited(controller.tables.create("scope", "table", TableConfig(partitions=3, primary=8)))
     yield world
     await world.close()
 
 
 async def rows_of(kind: str, world: World, caller: Rights, *scope: str) -> Rows | None:
-    ask: Callable[..., Any] = getattr(Lists(world.controller), kind)
+    lists = Lists(world.controller, lambda group, error: UNREADABLE.append((group, str(error))))
+    ask: Callable[..., Any] = getattr(lists, kind)
     found = await awaited(ask(caller, *scope))
     if found is None:
         return None
@@ -118,21 +126,50 @@ def test_a_policy_of_a_kind_that_pravega_has_not_is_shown_by_its_number(world: W
     assert (row["scaling"]["type"], row["retention"]["type"]) == ("7", "-1")
 
 
-async def test_groups_of_readers_have_the_bytes_that_they_have_not_given_up(world: World) -> None:
+async def test_groups_have_their_members_and_the_bytes_that_they_have_not_read(
+    world: World,
+) -> None:
     assert await rows_of("reader_groups", world, Anyone(), "scope") == [
         {
             "name": "free",
             "streams": ["scope/one"],
             "retention": "none",
-            "unread_bytes": None,
+            "members": [],
+            "unread_bytes": None,  # no client has written a state
         },
         {
             "name": "waited",
             "streams": ["scope/one"],
             "retention": "manual_at_stream_cut",
-            "unread_bytes": 5,
+            "members": ["a", "b"],
+            "unread_bytes": 3,
         },
     ]
+
+
+async def test_a_group_of_which_nothing_can_be_read_is_shown_all_the_same(world: World) -> None:
+    await world.write("scope/_RGfree/0.#epoch.0", b"no event")
+
+    found = await rows_of("reader_groups", world, Anyone(), "scope")
+
+    assert found is not None
+    shown = [(each["name"], each["members"], each["unread_bytes"]) for each in found]
+    assert shown == [("free", None, None), ("waited", ["a", "b"], 3)]
+    assert UNREADABLE == [("scope/free", "it holds what is no event")]
+
+
+async def test_a_group_whose_stream_the_store_cannot_read_is_shown_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: object) -> None:
+        raise CorruptSegment("lost")
+
+    monkeypatch.setattr(world.controller.states, "of", fail)
+    found = await rows_of("reader_groups", world, Anyone(), "scope")
+
+    assert found is not None
+    assert [each["members"] for each in found] == [None, None]
+    assert UNREADABLE == [("scope/free", "lost"), ("scope/waited", "lost")]
 
 
 async def test_tables_are_shown_with_their_keys(world: World) -> None:
@@ -177,7 +214,8 @@ async def test_a_caller_sees_what_it_has_rights_on(world: World) -> None:
     assert await names("tables", world, member, "scope") == []
     found = await rows_of("reader_groups", world, member, "scope")
     assert found is not None
-    assert [(each["name"], each["unread_bytes"]) for each in found] == [("waited", 5)]
+    shown = [(each["name"], each["members"], each["unread_bytes"]) for each in found]
+    assert shown == [("waited", ["a", "b"], 3)]
 
 
 async def test_the_size_of_a_stream_is_not_told_without_a_right_on_it(world: World) -> None:
@@ -186,4 +224,30 @@ async def test_the_size_of_a_stream_is_not_told_without_a_right_on_it(world: Wor
     found = await rows_of("reader_groups", world, blind, "scope")
 
     assert found is not None
-    assert [(each["name"], each["unread_bytes"]) for each in found] == [("waited", None)]
+    shown = [(each["name"], each["members"], each["unread_bytes"]) for each in found]
+    assert shown == [("waited", ["a", "b"], None)]
+
+
+async def test_the_size_of_a_stream_that_a_client_has_written_into_a_state_is_not_told(
+    world: World,
+) -> None:
+    state = framed(whole(begun({"scope/two/0.#epoch.0": 0})))
+    await world.write("scope/_RGfree/0.#epoch.0", state)
+    curious = Caller((READ, "scope/one"), (WRITE, "scope/_RGfree"))
+
+    found = await rows_of("reader_groups", world, curious, "scope")
+
+    assert found is not None
+    assert [each["unread_bytes"] for each in found] == [None]
+
+
+async def test_the_members_of_a_group_are_not_told_without_the_right_to_read_it(
+    world: World,
+) -> None:
+    maker = Caller((READ, "scope/one"), (Right.CONFIGURE, "scope/_RGwaited"))
+
+    found = await rows_of("reader_groups", world, maker, "scope")
+
+    assert found is not None
+    shown = [(each["name"], each["members"], each["unread_bytes"]) for each in found]
+    assert shown == [("waited", None, None)]

@@ -62,3 +62,13 @@ def test_a_group_is_seen_with_any_right_on_its_stream(registry: Registry, right:
 
     assert sight.may_see_group("sales", "mine")
     assert not sight.may_see_group("sales", "other")
+
+
+@pytest.mark.parametrize("right", list(Right))
+def test_what_a_group_agrees_is_read_with_the_right_to_read_or_to_write_its_stream(
+    registry: Registry, right: Right
+) -> None:
+    sight = Sight(registry, Caller((right, "sales/_RGmine")))
+
+    assert sight.may_read_group("sales", "mine") is (right is not Right.CONFIGURE)
+    assert not sight.may_read_group("sales", "other")

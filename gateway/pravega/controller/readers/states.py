@@ -1,0 +1,121 @@
+"""States of groups of readers, read from the streams in which their readers agree.
+
+The events of such a stream are changes, and now and then a whole state in place of those before it.
+An attribute of the segment says where the newest whole state begins, and the segment begins at the
+one before that. So what has to be read is bounded by the client, and here by BYTES_MAX.
+
+Source: Pravega, io.pravega.client.state.impl.StateSynchronizerImpl, RevisionedStreamClientImpl.
+"""
+
+from time import perf_counter
+from typing import Final, TypeVar
+from uuid import UUID
+
+from gateway.awaiting import next_turn
+from gateway.broker.locks import Locks
+from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
+from gateway.pravega.controller.names import GROUP
+from gateway.pravega.controller.readers.group import ReaderGroup
+from gateway.pravega.controller.readers.packed import Framed, Steps, Unreadable
+from gateway.pravega.controller.readers.state import Agreed, Replay
+from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.segments import Segments
+from store.errors import NoSuchSegment, SegmentTruncated
+
+T = TypeVar("T")
+
+MARK: Final = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
+"""Attribute of the segment, `RevisionStreamClientMark`: the position of the newest whole state."""
+
+BYTES_MAX: Final = 8 * 1024 * 1024
+"""Bytes of a state with the changes behind it: as many as an event of Pravega's client may have.
+Its readers write a whole state soon after 512 KiB of changes."""
+PIECE_BYTES: Final = 64 * 1024
+TURN_S: Final = 0.005
+"""Time after which others have their turn, at the end of a step of work."""
+TRIES: Final = 3
+"""Reads of one state: each time it is truncated meanwhile there is a newer whole state."""
+
+_ONE: Final = "one at a time"
+
+NOTHING: Final = Agreed((), {}, {})
+"""State of a group into whose stream no client has written yet."""
+
+
+class States:
+    """States of groups. One is read at a time: it may take 100 MB while it is."""
+
+    def __init__(self, registry: Registry, segments: Segments) -> None:
+        self._registry = registry
+        self._segments = segments
+        self._locks = Locks()
+
+    async def of(self, group: ReaderGroup) -> Agreed | None:
+        """Return what the readers of a group have agreed; None if the group is gone.
+
+        Raises Unreadable, StoreError.
+        """
+        async with self._locks.hold(_ONE):
+            for _ in range(TRIES):
+                try:
+                    return await self._read(group)
+                except SegmentTruncated:
+                    continue
+                except (NoSuchScope, NoSuchStream, NoSuchSegment):
+                    return None
+            raise Unreadable("it is truncated all the time")
+
+    async def _read(self, group: ReaderGroup) -> Agreed | None:
+        stream = self._registry.stream(group.scope, GROUP + group.name)
+        segment = stream.segment_name(stream.history.open[0].identity)
+        # The mark first: a whole state lies behind the segment's start, whenever that is looked at.
+        mark = await self._segments.attribute(segment, MARK)
+        bounds = await self._segments.bounds(segment)
+        if bounds is None:
+            return None
+        start, end = bounds
+        start = max(start, mark)
+        if start == end:
+            return NOTHING
+        if not 0 < end - start <= BYTES_MAX:
+            raise Unreadable(f"it has {end - start} bytes, and may have {BYTES_MAX}")
+        replay, framed, turn = Replay(), Framed(), _Turn()
+        while start < end:
+            data = await self._segments.read(segment, start, min(end - start, PIECE_BYTES))
+            if not data:
+                raise Unreadable("its bytes end before its end")
+            start += len(data)
+            turn.begin()
+            for event in framed.fed(data):
+                await _done(replay.take(event), turn)
+        if not framed.is_whole:
+            raise Unreadable("its last event is not whole")
+        return await _done(replay.agreed(), turn)
+
+
+class _Turn:
+    """The time since others had their turn."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Say that the others had theirs."""
+        self._began_s = perf_counter()
+
+    def is_over(self) -> bool:
+        """Return whether it is the others' turn now."""
+        return perf_counter() - self._began_s > TURN_S
+
+
+async def _done(steps: Steps[T], turn: _Turn) -> T:
+    """Take the steps of some work, between which others have their turn."""
+    while True:
+        if turn.is_over():
+            await next_turn()
+            turn.begin()
+        try:
+            next(steps)
+        except StopIteration as stop:
+            found: T = stop.value
+            return found
