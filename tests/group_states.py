@@ -15,7 +15,7 @@ Offsets = Mapping[str, int]
 
 
 class Scene(NamedTuple):
-    """What the client said of a group after a scene, and what its segment was then.
+    """One scene of a group: the answers of the client, and its segment then.
 
     Attributes:
         unread: Unread bytes, or the name of an exception.

@@ -17,7 +17,7 @@ from gateway.broker.slices import Turns
 from gateway.pending import Pending, start
 
 _FEW: Final = 1_000
-"""So many that came since are put in order, in 0.4 ms; more are picked out of all, in order."""
+"""Largest number of additions that are sorted, in 0.4 ms; more are picked out of all, in order."""
 
 
 class Ranked(Protocol):

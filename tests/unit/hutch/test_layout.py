@@ -1,4 +1,4 @@
-"""What layouts of all protocols do with fields that are missing, joined or newer."""
+"""Layouts of all protocols: fields that are cut short, joined or newer."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""What a connection does when its member of a group becomes the active one, or no longer is."""
+"""A connection whose member of a group becomes the active one, or no longer is."""
 
 import time
 from collections.abc import Iterator

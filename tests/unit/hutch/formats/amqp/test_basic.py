@@ -20,12 +20,12 @@ LONG = "x" * 256
 
 
 def sent(properties: BasicProperties, exchange: str = "e", routing_key: str = "k") -> Routed:
-    """What becomes of a message that goes through a stream."""
+    """Return a message after it went through a stream."""
     return basic_of(pack_message(b"body", properties, exchange=exchange, routing_key=routing_key))
 
 
 def properties_of(*fields: bytes) -> BasicProperties:
-    """What becomes of AMQP 1.0's properties, in its order."""
+    """Return AMQP 1.0's properties, in its order, after they went through a stream."""
     return basic_of(section(0x73, listed(*fields)) + data(b"")).properties
 
 

@@ -27,7 +27,7 @@ BY_EVENTS = Policy(
 )
 Rows = list[dict[str, Any]]
 UNREADABLE: list[tuple[str, str]] = []
-"""What is said of states that cannot be read."""
+"""Log lines of states that cannot be read."""
 
 
 @pytest.fixture

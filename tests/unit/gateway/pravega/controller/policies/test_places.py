@@ -1,4 +1,4 @@
-"""Which place a stream is truncated at, by its policy and by what its readers gave up."""
+"""The place of a stream's truncation, by its policy and by what its readers gave up."""
 
 from __future__ import annotations
 
