@@ -9,7 +9,7 @@ from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from tests.client import Client, plain
 from tests.integration.server import HutchServer, run_serve
-from tests.loopbacks import needs_ipv6
+from tests.loopbacks import needs_ipv6, taken_at_ipv6
 from tests.waiting import HANG_S
 
 OK, LOOPBACK_ONLY = ResponseCode.OK, ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK
@@ -92,8 +92,7 @@ def test_brackets_may_stand_around_the_host(tmp_path: Path) -> None:
 
 @needs_ipv6
 def test_a_port_taken_at_one_loopback_stops_the_start_with_its_address(tmp_path: Path) -> None:
-    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
-        port = taken.getsockname()[1]
+    with taken_at_ipv6() as port:
         done = run_serve(tmp_path / "data", "--port", str(port))
     assert done.returncode == 2
     assert f"hutch: --port: cannot listen on [::1]:{port}: " in done.stderr

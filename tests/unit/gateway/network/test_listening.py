@@ -17,7 +17,7 @@ from gateway.network.listening import (
     take_all,
 )
 from gateway.settings.errors import ConfigError
-from tests.loopbacks import needs_ipv6
+from tests.loopbacks import needs_ipv6, taken_at_ipv6
 
 
 def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_open() -> None:
@@ -126,17 +126,13 @@ def test_localhost_is_one_loopback_where_there_is_no_ipv6(monkeypatch: pytest.Mo
 
 @needs_ipv6
 def test_a_port_that_is_taken_on_one_loopback_is_told_with_the_address() -> None:
-    with bind("::1", 0) as taken:
-        taken.listen()
-        port = taken.getsockname()[1]
+    with taken_at_ipv6() as port:
         place = Place("localhost", port, "stream.host", "stream.port")
         with pytest.raises(ConfigError) as refusal:
             place.bind()
     [(setting, reason)] = refusal.value.problems
     assert setting == "stream.port"
     assert reason.startswith(f"cannot listen on [::1]:{port}: ")
-    with bound("127.0.0.1", port):
-        pass
 
 
 def test_a_name_is_all_its_addresses_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
