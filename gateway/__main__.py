@@ -93,7 +93,7 @@ def _ended_by_signals() -> Iterator[None]:
 def _uncollected() -> Iterator[None]:
     """Let the server be loaded without a look for garbage: a sixth of the time, and there is none.
 
-    `gateway.process` turns the collector on again before it opens the data directory.
+    `gateway.serving.process` turns the collector on again before it opens the data directory.
     """
     gc.disable()
     try:

@@ -20,7 +20,7 @@ from gateway.commands.serving import (
 )
 
 if TYPE_CHECKING:
-    from gateway.process import MakeOf
+    from gateway.serving.process import MakeOf
 
 EXIT_INTERRUPTED: Final = 130
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gateway.awaiting import awaited, settled
+from gateway.server.awaiting import awaited, settled
 from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.traffic import Traffic

@@ -1,4 +1,4 @@
-"""Objects in rings, which only the collector could free; see `gateway.collector`."""
+"""Objects in rings, which only the collector could free; see `gateway.serving.collector`."""
 
 from __future__ import annotations
 

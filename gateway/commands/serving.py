@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gateway.process import MakeOf
+    from gateway.serving.process import MakeOf
     from gateway.settings.model import Key
 
 EXIT_FAILED: Final = 1
@@ -100,7 +100,7 @@ def run_server(
         log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
 
     # Only now: a wrong setting is told without loading the server.
-    from gateway.process import serve  # noqa: PLC0415
+    from gateway.serving.process import serve  # noqa: PLC0415
     from store.errors import OtherFormat, StoreError  # noqa: PLC0415
 
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.commands.serving import add_flags, run_server
 
 if TYPE_CHECKING:
-    from gateway.process import MakeOf
+    from gateway.serving.process import MakeOf
 
 DESCRIPTION: Final = """\
 Serve the segment store of a data directory by Pravega's wire protocol, without the stream protocol.

@@ -31,7 +31,7 @@ from tests.waiting import HANG_S
 LOADED: Final = (
     "gateway.assembly",
     "gateway.cli",
-    "gateway.process",
+    "gateway.serving.process",
     "gateway.settings.page",
     "gateway.settings.sources",
     "gateway.store_server",

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.grpc.status import CallRefused, Status
 from gateway.pending import Pending

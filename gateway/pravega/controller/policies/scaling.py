@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.awaiting import next_turn
+from gateway.server.awaiting import next_turn
 from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import (
     InvalidRequest,

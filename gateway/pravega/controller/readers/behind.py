@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from gateway.awaiting import next_turn
+from gateway.server.awaiting import next_turn
 from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import READ_OFF, between

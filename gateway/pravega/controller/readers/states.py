@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Final, TypeVar
 from uuid import UUID
 
-from gateway.awaiting import next_turn
+from gateway.server.awaiting import next_turn
 from gateway.broker.locks import Locks
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.names import GROUP

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pending import start
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.model import Policy

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.management.errors import NotFound
 from gateway.management.scopes import Listing, Rights, Scopes

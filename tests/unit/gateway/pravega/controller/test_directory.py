@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory, Looks
 
 

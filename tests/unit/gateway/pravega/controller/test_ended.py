@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller import ended as ended_streams
 from gateway.pravega.controller.ended import LAST_MAX, EndedStreams
 from gateway.pravega.controller.epochs import Segment

@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import page

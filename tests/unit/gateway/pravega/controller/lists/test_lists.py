@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.lists.lists import Lists, stream_row
 from gateway.pravega.controller.model import Policy, Stream

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.lists.sight import Sight

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.policies.places import BY_SIZE, BY_TIME
 from tests.controller_rig import World

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited, next_turn
+from gateway.server.awaiting import awaited, next_turn
 from gateway.pending import Pending
 from gateway.pravega.controller import streams
 from gateway.pravega.controller.model import Policy, Stream

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.history import READ_OFF
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.names import segment_name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.errors import (
     BadName,
     InvalidRequest,

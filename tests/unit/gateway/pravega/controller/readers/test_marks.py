@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.log import names
 from gateway.pravega.controller.directory import Directory

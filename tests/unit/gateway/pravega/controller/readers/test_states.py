@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers import states as module
 from gateway.pravega.controller.readers.group import ReaderGroup

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
 from gateway.pravega.controller.proto import controller_pb2 as pb

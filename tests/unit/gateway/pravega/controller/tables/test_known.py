@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.errors import NoSuchTable
 from gateway.pravega.controller.tables.model import KeyValueTable, TableConfig, TableState
 from tests.controller_rig import World

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchWriter
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.times import writers

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
-from gateway.collector import Collector
+from gateway.serving.collector import Collector
 from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002

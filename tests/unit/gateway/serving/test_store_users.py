@@ -7,7 +7,7 @@ import pytest
 from gateway.broker.access.model import Right
 from gateway.broker.access.passwords import PasswordHash
 from gateway.settings.errors import ConfigError
-from gateway.store_users import StoreUsers, read_users
+from gateway.serving.store_users import StoreUsers, read_users
 
 HASH = str(PasswordHash.of("password"))
 

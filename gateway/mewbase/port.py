@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.awaiting import awaited
-from gateway.backend import Backend, Opened
+from gateway.server.awaiting import awaited
+from gateway.serving.backend import Backend, Opened
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamExists
 from gateway.broker.naming import check_given_name, is_text
 from gateway.broker.virtual_host import VirtualHost

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from gateway.awaiting import called
+from gateway.server.awaiting import called
 from gateway.broker.access.standings import NO_USERS, Standings
 from gateway.controller_port import ControllerPort, clock_ms
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
@@ -26,7 +26,7 @@ from gateway.server.tls_serving import TlsServing
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import host_and_port
 from gateway.settings.model import Settings
-from gateway.token_key import made_key, read_key
+from gateway.pravega.token_key import made_key, read_key
 from store.api import Operations, SegmentStore
 
 if TYPE_CHECKING:

@@ -5,21 +5,21 @@ import logging
 import time
 from typing import Final
 
-from gateway.awaiting import awaited, done_before
+from gateway.server.awaiting import awaited, done_before
 from gateway.broker.access.access_table import TABLE as ACCESS_TABLE
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.standings import NO_USERS
-from gateway.controller_callers import log_in_by
+from gateway.serving.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
 from gateway.log.tracking import has_table
 from gateway.network.addresses import shown
 from gateway.network.listening import take_all
 from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
-from gateway.served_store import ServedStore
+from gateway.serving.served_store import ServedStore
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
@@ -30,7 +30,7 @@ from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
 from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
 from gateway.store_ports import StorePorts
-from gateway.store_users import SETTING, StoreUsers, read_users
+from gateway.serving.store_users import SETTING, StoreUsers, read_users
 from store.local.files import descriptor_limit, store_descriptors
 
 log = logging.getLogger(__name__)

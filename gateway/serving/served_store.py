@@ -7,8 +7,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from gateway.awaiting import done_before, settled
-from gateway.data_directory import DataDirectory
+from gateway.server.awaiting import done_before, settled
+from gateway.serving.data_directory import DataDirectory
 from gateway.log.clock import wall_ms
 from gateway.pending import Pending
 from gateway.server.schedule import Schedule

@@ -8,7 +8,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from gateway.collector import Collector
+from gateway.serving.collector import Collector
 
 MS = 1_000_000
 

@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gateway.awaiting import awaited, done_before
-from gateway.backend import Backend, Opened
+from gateway.server.awaiting import awaited, done_before
+from gateway.serving.backend import Backend, Opened
 from gateway.broker.visit import Host as VisitHost
 from gateway.log.log import StreamLog
 from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
@@ -48,7 +48,7 @@ from store.errors import StoreError
 from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
-    from gateway.controller_callers import StreamUser
+    from gateway.serving.controller_callers import StreamUser
     from gateway.early_port import EarlyPort
     from gateway.mewbase_ports import MewbasePorts
     from gateway.store_ports import StorePorts
@@ -125,7 +125,7 @@ def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "M
 
 def _callers_of(opened: Opened) -> "Callable[[str], StreamUser]":
     """Return what gives the rights of users of the streams at the controller."""
-    from gateway.controller_callers import StreamUser  # noqa: PLC0415  # as above
+    from gateway.serving.controller_callers import StreamUser  # noqa: PLC0415  # as above
 
     def caller_of(user: str) -> StreamUser:
         standing = opened.access.standings.of(user)
@@ -314,7 +314,7 @@ class Server:
         for port in self._ports_of_segments:
             port.start(*parts)
         if self._store_ports is not None:
-            from gateway.controller_callers import log_in_by  # noqa: PLC0415  # as above
+            from gateway.serving.controller_callers import log_in_by  # noqa: PLC0415  # as above
 
             callers = _callers_of(opened)
             log_in = log_in_by(opened.authentication, callers)

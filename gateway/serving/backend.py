@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.awaiting import awaited
+from gateway.server.awaiting import awaited
 from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
@@ -32,7 +32,7 @@ from gateway.management.requests.definitions import finish_import
 from gateway.management.requests.first_start import FirstStart
 from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
-from gateway.served_store import ServedStore
+from gateway.serving.served_store import ServedStore
 from gateway.server.schedule import Schedule
 from gateway.server.threads import Threads
 from gateway.settings.model import Settings

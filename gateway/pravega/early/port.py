@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.awaiting import called
+from gateway.server.awaiting import called
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place, Port
 from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
