@@ -9,18 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gateway.command_line import Parser, complain
+from gateway.command_line import Parser, complain, own_version
 from gateway.commands.serving import (
     EXIT_CONFIG,
     EXIT_FAILED,
     add_flags,
     flags_of,
-    own_version,
     run_server,
 )
 
 if TYPE_CHECKING:
-    from gateway.serving.process import MakeOf
+    from gateway.serving.process import MakeServer
 
 EXIT_INTERRUPTED: Final = 130
 
@@ -160,13 +159,13 @@ def _add_config_flags(parser: argparse.ArgumentParser, given: Sequence[str]) -> 
 def _serve(options: argparse.Namespace) -> int:
     from gateway.settings.sources import FLAGS  # noqa: PLC0415
 
-    return run_server(options, FLAGS, _server_class)
+    return run_server(options, FLAGS, _server)
 
 
-def _server_class() -> "MakeOf":
-    from gateway.assembly import Server  # noqa: PLC0415
+def _server() -> "MakeServer":
+    from gateway.serving.ports import server  # noqa: PLC0415
 
-    return Server
+    return server
 
 
 def _config(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 _CLOSE_MAX: Final = 3
@@ -16,6 +17,14 @@ VISIBLE: Final = {
 }
 """Table for `str.translate`: a name from outside must not begin a line of its own, nor move the
 cursor."""
+
+
+def own_version() -> str:
+    """Return the version of this program."""
+    try:
+        return version("hutch-streams")
+    except PackageNotFoundError:  # run from the sources
+        return "(not installed)"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

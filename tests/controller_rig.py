@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gateway.server.awaiting import awaited, settled
 from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.traffic import Traffic
+from gateway.server.awaiting import awaited, settled
 from gateway.server.schedule import Schedule
 from store.api import Durability, SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment

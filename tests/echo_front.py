@@ -1,18 +1,37 @@
-"""A front for tests: lines of text, echoed. The first one logs in, as `user password`.
+"""A protocol for tests: lines of text, echoed. The first one logs in, as `user password`.
 
-`again 3 text` is delivered three times, by a source.
+`again 3 text` is delivered three times, by a source. `EchoPort` is the port that a server has with
+`EchoPort` among its ports, and with `WithEcho` for settings.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple, Self
+
+from pydantic import BaseModel
 
 from gateway.broker.access.authentication import LoginRefused, Peer
+from gateway.broker.broker import BrokerBackend
 from gateway.broker.connections import ConnectionDetails
 from gateway.broker.visit import Host, Visit
+from gateway.network.addresses import shown
+from gateway.network.listening import Place
 from gateway.pending import run
+from gateway.server.endpoint import Endpoint, TlsEndpoint
 from gateway.server.front import Limits, Piece, Ports, Source
+from gateway.server.port import Port
+from gateway.settings.model import Settings
 
 LINE_BYTES_MAX = 256 * 1024
 STEP_MS = 1_500
+ROOM = 3
+"""Clients, on both ports together."""
+BACKLOG_PAUSE_BYTES = 64 * 1024
+LIMITS: Final = Limits(
+    close_timeout_ms=1_500,
+    unconfirmed_max=10,
+    unconfirmed_resume=5,
+    backlog_pause_bytes=BACKLOG_PAUSE_BYTES,
+    backlog_bytes_max=64 << 20,
+)
 
 
 class Again(Source):
@@ -96,3 +115,43 @@ class EchoKind(NamedTuple):
 
     def meet(self, ports: Ports) -> Echo:
         return Echo(self.host, ports)
+
+
+class EchoSettings(BaseModel):
+    host: str = "127.0.0.1"
+    port: int | None = None
+    tls_port: int | None = None
+
+
+class WithEcho(Settings):
+    echo: EchoSettings = EchoSettings()
+
+
+class EchoPort(Port[BrokerBackend]):
+    @classmethod
+    def configured(cls, settings: Settings) -> Self | None:
+        echo = settings.echo if isinstance(settings, WithEcho) else EchoSettings()
+        made: list[Endpoint] = []
+        if echo.port is not None:
+            made.append(Endpoint(Place(echo.host, echo.port, "echo.host", "echo.port")))
+        if echo.tls_port is not None:
+            place = Place(echo.host, echo.tls_port, "echo.host", "echo.tls_port")
+            made.append(TlsEndpoint(place, settings.tls))
+        return cls(made) if made else None
+
+    async def serve(self, backend: BrokerBackend) -> None:
+        broker = backend.broker
+        host = Host(
+            access=broker.access,
+            authentication=broker.authentication,
+            connections=broker.connections,
+            virtual_hosts=broker.virtual_hosts.find,
+            service=broker.service,
+            has_room=lambda: broker.connections.count_of_protocol("echo") < ROOM,
+        )
+        for each in self.endpoints:
+            each.listen(self.context, EchoKind(host, LIMITS))
+
+    @property
+    def ready(self) -> str:
+        return " ".join(f"echo={shown(*each.address)}" for each in self.endpoints)

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pcre2
 from pcre2 import _cy  # the package's own functions always set the option below
 
-from gateway.log.seldom import Seldom
+from gateway.rate_limited_log import RateLimitedLog
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ _NOT_IN_BRACKETS: Final = re.compile(rb"\(\*(?![a-z]|ACCEPT\)|F(?:AIL)?\))|\(\?[
 _COSTLY: Final = re.compile(rb"\\[pPXgk]|\\[1-9](?![0-9])|\(\?P=")
 """Properties of bytes and references to groups; both take many times what comparing bytes takes."""
 _CONTEXT: Final = _cy.create_match_context()
-_given_up = Seldom(log, "pattern given up, which is no match pattern=%.80r name_bytes=%d why=%s")
+_given_up = RateLimitedLog(
+    log, "pattern given up, which is no match pattern=%.80r name_bytes=%d why=%s"
+)
 
 
 class UnusablePattern(ValueError):

@@ -38,8 +38,8 @@ from gateway.broker.ranking import Found, Ranking, Took
 from gateway.broker.slices import Turns
 from gateway.log.names import operator_policy_table, policy_table
 from gateway.log.ports import nothing
-from gateway.log.seldom import Seldom
 from gateway.logs import InHost
+from gateway.rate_limited_log import RateLimitedLog
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ POLICY_BYTES_MAX: Final = 64 * 1024
 _LONG_S: Final = 1.0
 """A search for the policy of one name that takes longer is told of: thousands of everyday patterns
 take a tenth of it."""
-_took_long = Seldom(
+_took_long = RateLimitedLog(
     log,
     "patterns take long, simplify or delete the slowest %s name=%s ms=%d patterns=%d ms_of_all=%d"
     " matched_with=%.80r",

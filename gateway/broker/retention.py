@@ -31,9 +31,9 @@ from gateway.log.retention import (
     find_cut,
     remove_before,
 )
-from gateway.log.seldom import AGAIN_S, Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending, run
+from gateway.rate_limited_log import AGAIN_S, RateLimitedLog
 from store.api import SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment, StoreClosed, StoreError
 
@@ -102,7 +102,7 @@ class Retention:
         self._remaining: Iterator[Coroutine[Pending[Any], None, None]] | None = None
         self._is_wanted = False
         line = "disk is full, so planned records are removed stream=%s held_from=%d before=%d"
-        self._held_removed = Seldom(log, line)
+        self._held_removed = RateLimitedLog(log, line)
 
     def let_go(self) -> None:
         """Look at no stream any more, and refer to no logs: all streams are deleted."""

@@ -86,6 +86,18 @@ class About:
     data: Path = Path()
     started_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
+    @property
+    def peer_properties(self) -> dict[str, str]:
+        """The properties that clients are told, which look for RabbitMQ's words."""
+        return {
+            "cluster_name": "rabbit@localhost (Hutch)",
+            "copyright": "Copyright (c) the Hutch authors",
+            "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
+            "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {self.version} on Python)",
+            "product": "RabbitMQ",
+            "version": "4.3.6",
+        }
+
 
 class Service:
     """State that concerns all connections alike, and can change while they are open.

@@ -25,11 +25,11 @@ from gateway.log.extent import Extent, extent_of, stored_extent
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogSettings, open_log
 from gateway.log.retention import Limits, span_for
-from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.logs import InHost
 from gateway.pending import Pending, start
+from gateway.rate_limited_log import RateLimitedLog
 from store.errors import DiskFull, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class StreamLogs:
         self._ports = ports
         self._storage = storage
         self._streams = streams
-        self._found_no_space = Seldom(log, "stream failed stream=%s error=%s")
+        self._found_no_space = RateLimitedLog(log, "stream failed stream=%s error=%s")
         self.holds = Holds()
         self.tracking = tracking
         self.policies = policies

@@ -17,11 +17,11 @@ from gateway.log import names
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogNames
 from gateway.log.persisting import save_log
-from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.logs import InHost
 from gateway.pending import Pending, asked, start
+from gateway.rate_limited_log import RateLimitedLog
 from store.api import Operations, SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 
@@ -54,8 +54,12 @@ class StreamStorage:
         self._catalogue = catalogue
         self._tracking = tracking
         # A refusal of the store is no bug, so a traceback would not help.
-        self._not_created = Seldom(log, "streams not created virtual_host=%s streams=%s error=%s")
-        self._not_deleted = Seldom(log, "streams not deleted virtual_host=%s streams=%s error=%s")
+        self._not_created = RateLimitedLog(
+            log, "streams not created virtual_host=%s streams=%s error=%s"
+        )
+        self._not_deleted = RateLimitedLog(
+            log, "streams not deleted virtual_host=%s streams=%s error=%s"
+        )
 
     def names_of(self, entry: StreamEntry) -> LogNames:
         """Return the names of a stream's segments."""

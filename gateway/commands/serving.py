@@ -7,12 +7,12 @@ import argparse
 import logging
 import platform
 from collections.abc import Callable, Mapping
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
+from gateway.command_line import own_version
+
 if TYPE_CHECKING:
-    from gateway.serving.process import MakeOf
+    from gateway.serving.process import MakeServer
     from gateway.settings.model import Key
 
 EXIT_FAILED: Final = 1
@@ -46,14 +46,6 @@ _METAVARS: Final = {
 }
 
 
-def own_version() -> str:
-    """Return the version of this program."""
-    try:
-        return version("hutch-streams")
-    except PackageNotFoundError:  # run from the sources
-        return "(not installed)"
-
-
 def add_flags(parser: argparse.ArgumentParser, keys: "Mapping[str, Key]") -> None:
     """Add the flags of settings, and the one that names their file."""
     from gateway.settings import page  # noqa: PLC0415 (see above)
@@ -72,14 +64,14 @@ def flags_of(options: argparse.Namespace, keys: "Mapping[str, Key]") -> dict[str
 def run_server(
     options: argparse.Namespace,
     keys: "Mapping[str, Key]",
-    server_class: "Callable[[], MakeOf]",
+    server: "Callable[[], MakeServer]",
 ) -> int:
     """Run a server until it ends; return the exit code of the process.
 
     Args:
         options: The command line, parsed.
         keys: The setting of each flag.
-        server_class: Loads the class of the server.
+        server: Loads what makes the server.
     """
     from gateway.kernels import uncompiled  # noqa: PLC0415
     from gateway.logs import configure, tell_fatal  # noqa: PLC0415
@@ -104,7 +96,7 @@ def run_server(
     from store.errors import OtherFormat, StoreError  # noqa: PLC0415
 
     try:
-        return serve(partial(server_class(), settings))
+        return serve(server(), settings)
     except ConfigError as error:
         tell_fatal(logs, str(as_written(error, loaded.origins, keys)))
         return EXIT_CONFIG

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.commands.serving import add_flags, run_server
 
 if TYPE_CHECKING:
-    from gateway.serving.process import MakeOf
+    from gateway.serving.process import MakeServer
 
 DESCRIPTION: Final = """\
 Serve the segment store of a data directory by Pravega's wire protocol, without the stream protocol.
@@ -53,10 +53,10 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code."""
     from gateway.settings.sources import STORE_FLAGS  # noqa: PLC0415
 
-    return run_server(options, STORE_FLAGS, _server_class)
+    return run_server(options, STORE_FLAGS, _server)
 
 
-def _server_class() -> "MakeOf":
-    from gateway.store_server import StoreServer  # noqa: PLC0415
+def _server() -> "MakeServer":
+    from gateway.serving.store_ports import store_server  # noqa: PLC0415
 
-    return StoreServer
+    return store_server

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.log.seldom import Seldom
+from gateway.rate_limited_log import RateLimitedLog
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class OffsetReferences:
         self._of: dict[int, OrderedDict[bytes, None]] = {}
         self._used: dict[int, Counter[bytes]] = {}
         """Those in use, which are not in `_of`, each with how often it is."""
-        self._forgotten = Seldom(
+        self._forgotten = RateLimitedLog(
             log, "stored offset forgotten table=%s generation=%d reference=%r references_max=%d"
         )
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from gateway.log.kept_snapshots import KeptSnapshots, read_values
 from gateway.log.names import begun_key, generation_of, tracking_key
 from gateway.log.offset_references import REFERENCES_MAX, OffsetReferences
-from gateway.log.seldom import Seldom
 from gateway.pending import Pending, asked
+from gateway.rate_limited_log import RateLimitedLog
 from store.api import SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 
@@ -69,7 +69,7 @@ class Tracking:
         self._settled_count = 0
         self._update: Pending[None] | None = None
         self._is_scheduled = False
-        self._not_stored = Seldom(log, "offsets not stored table=%s error=%s")
+        self._not_stored = RateLimitedLog(log, "offsets not stored table=%s error=%s")
         self.snapshots = KeptSnapshots(store, table)
 
     # Offsets

@@ -103,12 +103,15 @@ class AdminSocket:
             reason = f"{self.path} is in the way: {error.strerror}"
             raise ConfigError(Problem("store.data_directory", reason)) from error
 
+    def stop_accepting(self) -> None:
+        """Let no more administrators in."""
+        if self._server is not None:
+            self._server.close()
+            self._remove(lambda status: (status.st_dev, status.st_ino) == self._inode)
+
     async def stop(self) -> None:
         """Stop answering."""
-        if self._server is None:
-            return
-        self._server.close()
-        self._remove(lambda status: (status.st_dev, status.st_ino) == self._inode)
+        self.stop_accepting()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,21 +1,26 @@
-"""The port of the management API: asked for, picked, or the usual one if it is free."""
+"""The ports of administrators: the API over HTTP, and the socket in the data directory."""
 
 import logging
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol, Self
 
-from gateway.broker.access.authentication import Authentication
-from gateway.management.administration import Administration
+from gateway.broker.broker import BrokerBackend
+from gateway.management.admin_socket import AdminSocket
+from gateway.management.administration import OWNER, Administration
 from gateway.management.http.application import Backing
-from gateway.management.http.call import Awaits, Facts
+from gateway.management.http.call import Facts
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
-from gateway.network.listening import Address, Place, address_of, listen_at
-from gateway.server.shared import Shared
+from gateway.management.requests.answering import answer
+from gateway.network.addresses import shown
+from gateway.network.listening import Place, listen_at
+from gateway.server.awaiting import awaited
+from gateway.server.endpoint import Endpoint
+from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
-from gateway.settings.model import ManagementSettings, Settings
+from gateway.settings.model import Settings
 
 log = logging.getLogger(__name__)
 
@@ -24,73 +29,101 @@ _HOST: Final = "localhost"
 _BACKLOG: Final = 128
 
 
-class Management:
-    """The API of one server, if it has one."""
-
-    def __init__(self, settings: ManagementSettings) -> None:
-        """Describe its port. Raises ConfigError: requests would not be read strictly."""
-        if settings.enabled:
-            try:
-                check_strictness()
-            except NotStrict as error:
-                raise ConfigError(Problem("management.enabled", str(error))) from error
-        self._settings = settings
-        self._sockets: list[socket.socket] = []
-        self._server: HttpServer | None = None
-
-    def bind(self) -> None:
-        """Take the port, if one is wanted. Raises ConfigError: it cannot be had."""
-        self._sockets = _bind(self._settings)
+class AdministeredBackend(BrokerBackend, Protocol):
+    """A backend with a broker that administrators may change."""
 
     @property
-    def addresses(self) -> list[Address]:
-        """Hosts and ports, none where there is no API."""
-        return [address_of(each) for each in self._sockets]
+    def administration(self) -> Administration:
+        """Everything that administrators see and change."""
+        ...
 
-    async def start(
-        self,
-        administration: Administration,
-        authentication: Authentication,
-        awaits: Awaits,
-        node: str,
-        peer_properties: Mapping[str, str],
-        settings: Settings,
-        shared: Shared,
-    ) -> None:
+
+class ManagementPort(Port[AdministeredBackend]):
+    """The port of the API: asked for, picked, or the usual one if it is free."""
+
+    def __init__(self, settings: Settings) -> None:
+        """As of `configured`."""
+        asked = settings.management
+        port = DEFAULT_PORT if asked.port is None else asked.port
+        place = Place(asked.host or _HOST, port, "management.host", "management.port")
+        super().__init__([Endpoint(place)])
+        self._settings = settings
+        self._server: HttpServer | None = None
+
+    @classmethod
+    def configured(cls, settings: Settings) -> Self | None:
+        """Return the port, if there is one. Raises ConfigError: requests could be read loosely."""
+        if not settings.management.enabled:
+            return None
+        try:
+            check_strictness()
+        except NotStrict as error:
+            raise ConfigError(Problem("management.enabled", str(error))) from error
+        return cls(settings)
+
+    def bind(self) -> None:
+        """Take the port, and listen, so that no other process can; without it if it is the default.
+
+        Raises:
+            ConfigError: An address that was asked for cannot be had.
+        """
+        [endpoint] = self.endpoints
+        try:
+            endpoint.bind()
+            with endpoint.place.blamed():
+                listen_at(endpoint.sockets, _BACKLOG)
+        except ConfigError as refusal:
+            endpoint.close()
+            self.endpoints = []
+            asked = self._settings.management
+            if asked.port is not None or asked.host is not None:
+                raise
+            reason = refusal.problems[0].reason
+            log.warning("no management api, its usual port is not free reason=%s", reason)
+
+    @property
+    def ready(self) -> str:
+        """The address."""
+        return "".join(f"management={shown(*each.address)}" for each in self.endpoints)
+
+    async def serve(self, backend: AdministeredBackend) -> None:
         """Answer from now on."""
-        if not self._sockets:
-            return
-        shared.open_ports[PROTOCOL] = self.addresses[0]
+        for endpoint in self.endpoints:
+            shared, broker = self.context.shared, backend.broker
+            shared.open_ports[PROTOCOL] = endpoint.address
+            facts = self._facts(backend, endpoint)
+            backing = Backing(backend.administration, broker.authentication, facts, awaited, shared)
+            self._server = HttpServer(endpoint.sockets, backing)
+            await self._server.start()
+
+    def _facts(self, backend: AdministeredBackend, endpoint: Endpoint) -> Facts:
+        service, settings = backend.broker.service, self._settings
 
         def listeners() -> list[tuple[str, str, int]]:
-            doors = administration.service.doors
-            named = [(door.protocol, door.addresses) for door in doors if not door.is_shut]
-            named.append((PROTOCOL, self.addresses))
+            named = [(door.protocol, door.addresses) for door in service.doors if not door.is_shut]
+            named.append((PROTOCOL, endpoint.addresses))
             return [(protocol, *each) for protocol, addresses in named for each in addresses]
 
-        facts = Facts(
-            node,
-            peer_properties,
+        return Facts(
+            f"rabbit@{settings.stream.advertised_host}",
+            service.about.peer_properties,
             listeners,
-            administration.service.about.started_ms,
-            administration.service.about.data,
+            service.about.started_ms,
+            service.about.data,
             settings.stream.connections_max,
             _certificates(settings),
         )
-        backing = Backing(administration, authentication, facts, awaits, shared)
-        self._server = HttpServer(self._sockets, backing)
-        await self._server.start()
 
-    async def stop(self) -> None:
-        """Stop answering."""
+    def stop_accepting(self) -> None:
+        """Answer no more."""
+        super().stop_accepting()
         if self._server is not None:
-            await self._server.stop()
-        self.close()
+            self._server.stop()
 
-    def close(self) -> None:
-        """Release the port."""
-        for each in self._sockets:
-            each.close()
+    async def settle(self) -> None:
+        """Wait for the answers that are under way, for a moment."""
+        if self._server is not None:
+            await self._server.stopped()
 
 
 def _certificates(settings: Settings) -> dict[str, Path]:
@@ -98,32 +131,62 @@ def _certificates(settings: Settings) -> dict[str, Path]:
     return {name: path for name, path in given.items() if path is not None}
 
 
-def _bind(settings: ManagementSettings) -> list[socket.socket]:
-    """Take the port of the API, and listen, so that no other process can.
+class AdminPort(Port[AdministeredBackend]):
+    """The socket in the data directory, which every server has."""
 
-    Returns:
-        The sockets; none if the API is not wanted, or if its port is the default and taken.
+    def __init__(self) -> None:
+        """As of `configured`."""
+        super().__init__([])
+        self._socket: AdminSocket | None = None
+        self._finish_import: Callable[[], Coroutine[Any, Any, None]] | None = None
 
-    Raises:
-        ConfigError: An address that was asked for cannot be had.
-    """
-    if not settings.enabled:
-        return []
-    port = DEFAULT_PORT if settings.port is None else settings.port
-    place = Place(settings.host or _HOST, port, "management.host", "management.port")
-    try:
-        sockets = place.bind()
+    @classmethod
+    def configured(cls, settings: Settings) -> Self:  # noqa: ARG003  # it has none
+        """Return the port."""
+        return cls()
+
+    async def prepare(self, backend: AdministeredBackend) -> None:
+        """Remove what a server that was killed has left. Raises ConfigError: it is no socket."""
+        administration = backend.administration
+
+        def answered(
+            name: str, arguments: Mapping[str, Any], body: bytes
+        ) -> Coroutine[Any, Any, object]:
+            return awaited(answer(administration, OWNER, name, arguments, body))
+
+        self._socket = AdminSocket(administration.service.about.data, answered)
+        self._finish_import = lambda: awaited(administration.importing.close())
+        with suppress(OSError):  # told when it starts
+            self._socket.make_way()
+
+    @property
+    def ready(self) -> str:
+        """Nothing: its path is in the data directory."""
+        return ""
+
+    async def serve(self, backend: AdministeredBackend) -> None:  # noqa: ARG002
+        """Let administrators in, unless the file system has no sockets: clients can be served."""
+        assert self._socket is not None
         try:
-            with place.blamed():
-                listen_at(sockets, _BACKLOG)
-        except ConfigError:
-            for each in sockets:
-                each.close()
-            raise
-    except ConfigError as refusal:
-        if settings.port is None and settings.host is None:
-            reason = refusal.problems[0].reason
-            log.warning("no management api, its usual port is not free reason=%s", reason)
-            return []
-        raise
-    return sockets
+            await self._socket.start()
+        except OSError as error:
+            log.error(  # noqa: TRY400  # a line for the operator
+                "administrators cannot reach this server path=%s error=%s",
+                self._socket.path,
+                error,
+            )
+
+    def stop_accepting(self) -> None:
+        """Let no more administrators in."""
+        if self._socket is not None:
+            self._socket.stop_accepting()
+
+    async def settle(self) -> None:
+        """Stop an import that is under way; the next start goes on with it."""
+        if self._finish_import is not None:
+            await self._finish_import()
+
+    async def close(self) -> None:
+        """End the requests of administrators."""
+        if self._socket is not None:
+            await self._socket.stop()

@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -172,40 +172,6 @@ class Place(NamedTuple):
         except OSError as error:
             settings = self.host_setting, self.port_setting
             raise cannot_listen(*settings, self.host, self.port, error) from error
-
-
-class Port:
-    """A port to listen on: its place, and its sockets once the addresses are taken."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self._sockets: list[socket.socket] = []
-
-    def bind(self) -> None:
-        """Take the addresses. Raises ConfigError."""
-        self._sockets = self.place.bind()
-
-    @property
-    def sockets(self) -> Sequence[socket.socket]:
-        """The sockets, one an address; `bind` comes before."""
-        assert self._sockets
-        return self._sockets
-
-    @property
-    def address(self) -> Address:
-        """Host and port that were taken, the first of them."""
-        return address_of(self.sockets[0])
-
-    @property
-    def widest_address(self) -> Address:
-        """The first address that other machines reach; if there is none, the first."""
-        addresses = [address_of(each) for each in self.sockets]
-        return next((each for each in addresses if not is_loopback(each[0])), addresses[0])
-
-    def close(self) -> None:
-        """Release the addresses, if they were taken."""
-        for each in self._sockets:
-            each.close()
 
 
 def address_of(listening: socket.socket) -> Address:

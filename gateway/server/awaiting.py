@@ -1,14 +1,10 @@
 """The bridge from an event loop to coroutines that know none (`gateway.pending`)."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from gateway.pending import Pending, run
-from store.errors import StoreError
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -38,18 +34,3 @@ async def called(begin: Callable[[Callable[[], None]], object]) -> None:
     event = asyncio.Event()
     begin(event.set)
     await event.wait()
-
-
-async def done_before(end_s: float, step: Coroutine[Any, Any, None]) -> bool:
-    """Do a step of a stop; False if it fails or is not through at `end_s` of the loop's time."""
-    try:
-        async with asyncio.timeout_at(end_s):
-            await step
-    except (TimeoutError, StoreError) as error:
-        # One line for the operator: what is missing is done by the next opening.
-        log.error("stop is not clean, the next start recovers error=%r", error)  # noqa: TRY400
-        return False
-    except Exception:  # the edge of a step: the next ones must be done all the same
-        log.exception("stop is not clean, the next start recovers")
-        return False
-    return True

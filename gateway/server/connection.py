@@ -24,6 +24,8 @@ from gateway.server.unfinished import Marks
 
 log = logging.getLogger(__name__)
 
+_CUT_OFF: Final = "client does not read, cut off peer=%s left_bytes=%d"
+
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
 _NOTED_BYTES: Final = NOTED_BYTES  # numbers of C when it is compiled
@@ -393,7 +395,7 @@ class Connection(Owner):
 
     def cut_off(self) -> None:
         """End a client that does not read what is queued for it."""
-        self._shared.tell(log.warning, "client does not read, cut off peer=%s", self.peer)
+        self._shared.tell(log.warning, _CUT_OFF, self.peer, self.edge.left_bytes())
         self.edge.abort()
 
     def abort(self) -> None:

@@ -239,12 +239,18 @@ class PlainEdge:
             self._queue.pop(0)
             region.release()
 
-    def taken_bytes(self) -> int:
-        """Return how many bytes the peer's machine has taken: less than the system has here."""
+    def left_bytes(self) -> int:
+        """Return how many bytes the peer has not taken: they are queued here, or in the system."""
         waiting = bytes(_OF_INT.size)
         with contextlib.suppress(OSError):  # not every system tells it
             waiting = fcntl.ioctl(self._fileno, termios.TIOCOUTQ, waiting)
-        return self.sent_bytes - int(_OF_INT.unpack(waiting)[0])
+        return self._queued_bytes() + int(_OF_INT.unpack(waiting)[0])
+
+    def _queued_bytes(self) -> int:
+        size = -self._region_sent
+        for each in self._queue:
+            size += len(each) if isinstance(each, bytes | memoryview) else each.size
+        return size
 
     def is_stuck_on_deleted(self) -> bool:
         """Return whether it sends from a deleted file, and nothing went out since the last call."""

@@ -1,15 +1,20 @@
-"""TLS put together: settings to a listener beside the plain one."""
+"""Endpoints of a port: where clients connect, plain or over TLS, and the listener there."""
 
 import asyncio
 import logging
+import socket
+from collections.abc import Sequence
 from typing import Final
 
-from gateway.network.listening import Address, Place, Port
+from gateway.network.addresses import is_loopback
+from gateway.network.listening import Address, Place, address_of
+from gateway.server.certificate_user import naming_of
+from gateway.server.context import ServerContext
 from gateway.server.front import Kind
-from gateway.server.shared import Shared
-from gateway.server.sockets import Sockets
+from gateway.server.listener import Listener
+from gateway.server.sockets import Places
 from gateway.server.tls_files import TlsContexts, TlsFiles
-from gateway.server.tls_listener import TlsListener, UserOf
+from gateway.server.tls_listener import TlsListener
 from gateway.settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
@@ -17,90 +22,124 @@ log = logging.getLogger(__name__)
 _MS_A_SECOND: Final = 1000
 
 
-class TlsServing:
-    """The TLS listener of a server, with its certificates."""
+class Endpoint:
+    """A plain endpoint: its place, its sockets once they are taken, and its listener.
 
-    def __init__(
-        self,
-        tls: TlsSettings,
-        place: Place,
-        loop: asyncio.AbstractEventLoop,
-        speaks: str = "",
-    ) -> None:
-        """Read the files; blocks.
+    Attributes:
+        place: Host and port to listen on, and the settings that they come from.
+        addresses: Hosts and ports that were taken; `bind` comes before.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.addresses: list[Address] = []
+        self._sockets: list[socket.socket] = []
+        self._listener: Listener | None = None
+
+    def bind(self) -> None:
+        """Take the addresses. Raises ConfigError."""
+        self._sockets = self.place.bind()
+        self.addresses = [address_of(each) for each in self._sockets]
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]:
+        """The sockets, one an address; `bind` comes before."""
+        assert self._sockets
+        return self._sockets
+
+    @property
+    def address(self) -> Address:
+        """Host and port that were taken, the first of them."""
+        return self.addresses[0]
+
+    @property
+    def widest_address(self) -> Address:
+        """The first address that other machines reach; if there is none, the first."""
+        reached = (each for each in self.addresses if not is_loopback(each[0]))
+        return next(reached, self.address)
+
+    def listen(self, context: ServerContext, kind: Kind, places: Places | None = None) -> None:
+        """Let clients come in; `bind` comes before.
 
         Args:
+            context: State that the ports of the process share.
+            kind: Protocol that is spoken here.
+            places: The sockets that clients may take, all of the process if left out.
+
+        Raises:
+            ConfigError: Another process listens there by now.
+        """
+        room = context.sockets if places is None else places
+        self._listener = self._listener_of(context, kind, room)
+        context.add(self._listener)
+        with self.place.blamed():
+            self._listener.start()
+
+    def _listener_of(self, context: ServerContext, kind: Kind, places: Places) -> Listener:
+        return Listener(self.sockets, context.shared, kind, places)
+
+    def stop_accepting(self) -> None:
+        """Refuse new connections."""
+        if self._listener is not None:
+            self._listener.stop_accepting()
+
+    def close(self) -> None:
+        """Release the addresses, if they were taken."""
+        self.stop_accepting()
+        for each in self._sockets:
+            each.close()
+
+
+class TlsEndpoint(Endpoint):
+    """An endpoint over TLS, with its certificates."""
+
+    def __init__(self, place: Place, tls: TlsSettings, speaks: str = "") -> None:
+        """Read the files; blocks. On the event loop.
+
+        Args:
+            place: As of `Endpoint`.
             tls: The settings, with a certificate.
-            place: Address to listen on.
-            loop: The event loop.
             speaks: As of `TlsFiles`.
 
         Raises:
             ConfigError: A file cannot be used.
         """
+        super().__init__(place)
         assert tls.certificate is not None
         assert tls.key is not None
         self._tls = tls
-        self._port = Port(place)
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate, speaks)
-        self._contexts = TlsContexts(files, loop)
-        self._listener: TlsListener | None = None
+        self._contexts = TlsContexts(files, asyncio.get_running_loop())
 
-    @property
-    def address(self) -> Address:
-        """Host and port listened on, the first of them."""
-        return self._port.address
+    def listen(self, context: ServerContext, kind: Kind, places: Places | None = None) -> None:
+        """Let clients come in, and look for changed files; as of `Endpoint`."""
+        super().listen(context, kind, places)
+        if self._tls.reload_interval_s:
+            self._contexts.watch(self._tls.reload_interval_s)
 
-    @property
-    def widest_address(self) -> Address:
-        """As of `Port`."""
-        return self._port.widest_address
-
-    def bind(self) -> None:
-        """Take the addresses. Raises ConfigError."""
-        self._port.bind()
-
-    def start(self, shared: Shared, kind: Kind, sockets: Sockets, user_of: UserOf) -> TlsListener:
-        """Accept from now on; return what does.
-
-        Args:
-            shared: What all connections have in common.
-            kind: What is spoken here.
-            sockets: Those of the process.
-            user_of: Finds the user that a client's certificate names.
-
-        Raises:
-            ConfigError: Another process listens there by now.
-        """
-        tls = self._tls
-        self._listener = TlsListener(
-            self._port.sockets,
-            shared,
+    def _listener_of(self, context: ServerContext, kind: Kind, places: Places) -> Listener:
+        return TlsListener(
+            self.sockets,
+            context.shared,
             kind,
-            sockets,
+            places,
             contexts=self._contexts,
-            user_of=user_of,
-            handshakes_max=tls.handshakes_max,
-            handshake_timeout_s=tls.handshake_timeout_ms / _MS_A_SECOND,
+            user_of=naming_of(self._tls),
+            handshakes_max=self._tls.handshakes_max,
+            handshake_timeout_s=self._tls.handshake_timeout_ms / _MS_A_SECOND,
         )
-        with self._port.place.blamed():
-            self._listener.start()
-        if tls.reload_interval_s:
-            self._contexts.watch(tls.reload_interval_s)
-        return self._listener
 
     def reload(self) -> None:
         """Read the files again, for new connections."""
         log.info("reloading the tls files")
         self._contexts.reload()
 
-    def stop(self) -> None:
-        """Take no more clients."""
+    def stop_accepting(self) -> None:
+        """Refuse new connections, and look for changed files no more."""
         self._contexts.stop()
-        if self._listener is not None:
-            self._listener.stop_accepting()
+        super().stop_accepting()
 
 
-def tls_of(tls: TlsSettings, place: Place, loop: asyncio.AbstractEventLoop) -> TlsServing | None:
-    """Return the TLS listener if the settings ask for one. Raises ConfigError; blocks."""
-    return None if tls.certificate is None else TlsServing(tls, place, loop)
+def endpoint(place: Place, tls: TlsSettings | None, speaks: str = "") -> Endpoint:
+    """Return the endpoint of a place: over TLS if there are settings for it. As `TlsEndpoint`."""
+    return Endpoint(place) if tls is None else TlsEndpoint(place, tls, speaks)

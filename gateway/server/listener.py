@@ -3,12 +3,12 @@
 import errno
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from gateway.network import congestion
 from gateway.network.addresses import is_loopback
-from gateway.network.listening import Address, Port, address_of, bind, listen_at
+from gateway.network.listening import Address, address_of, bind, listen_at
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.first_look import FirstLook, Look
@@ -199,28 +199,3 @@ class Listener:
     def _start_again(self) -> None:
         if not self.is_shut:
             self._watch()
-
-
-def listen(
-    port: Port,
-    shared: Shared,
-    kind: Kind,
-    sockets: Places,
-    add: Callable[[Listener], object],
-) -> None:
-    """Let clients come in at a plain port whose addresses are taken.
-
-    Args:
-        port: The port.
-        shared: As of `Listener`.
-        kind: As of `Listener`.
-        sockets: As of `Listener`.
-        add: Notes the listener before it starts, to be stopped with the others.
-
-    Raises:
-        ConfigError: Another process listens there by now.
-    """
-    listener = Listener(port.sockets, shared, kind, sockets)
-    add(listener)
-    with port.place.blamed():
-        listener.start()

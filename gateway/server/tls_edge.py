@@ -91,6 +91,9 @@ class TlsEdge(PlainEdge):
         """True if everything queued is with the operating system."""
         return not self._queue and not self._sealed
 
+    def _queued_bytes(self) -> int:
+        return super()._queued_bytes() + len(self._sealed)
+
     # Reading
 
     def resume_reading(self) -> None:

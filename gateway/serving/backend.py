@@ -3,17 +3,16 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
+from gateway.broker.broker import Broker
 from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.connections import Connections
 from gateway.broker.first_file import FirstFile
@@ -22,38 +21,51 @@ from gateway.broker.service import About, Resource, Service
 from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
+from gateway.command_line import own_version
 from gateway.log.clock import Clock
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.ports import LogPorts
+from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
 from gateway.management.administration import Administration
 from gateway.management.definitions.reading import ReadDefinitions
+from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.requests.definitions import finish_import
 from gateway.management.requests.first_start import FirstStart
 from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
-from gateway.serving.served_store import ServedStore
+from gateway.server.awaiting import awaited
+from gateway.server.context import ServerContext
 from gateway.server.schedule import Schedule
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
 from gateway.server.threads import Threads
+from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
+from gateway.stream.settings import chunk_bytes_max
+from gateway.upkeep.retention import keep_retention
 from gateway.upkeep.space import Space
 from store.api import SegmentStore
 from store.errors import StoreError
 from store.local.directory import was_damaged
+from store.local.files import descriptor_limit, store_descriptors
+
+if TYPE_CHECKING:
+    from gateway.pravega.segment_access import SegmentAccess
 
 log = logging.getLogger(__name__)
 
 LogFailed = Callable[[StreamLog, StoreError], None]
 
+_REFUSED_IN_WORDS: Final = 256
+"""Connections above the maximum that are let in, so that Open can refuse them in words."""
+_OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Parts of the broker that an open store gives."""
 
-    access: Access
-    authentication: Authentication
-    virtual_hosts: VirtualHosts
-    administration: Administration
+def sockets_max(connections_max: int, descriptors: int) -> int:
+    """Return how many clients there may be, so that the store finds room among `descriptors`."""
+    left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
+    return min(connections_max + _REFUSED_IN_WORDS, max(left, descriptors // 4))
 
 
 class Backend:
@@ -61,46 +73,74 @@ class Backend:
 
     Attributes:
         served: The store.
-        clients: Every connection.
-        service: Alarms, drain and doors.
-        readers: Ended before the streams are closed: parts of ports that read them by themselves.
+        context: State that the ports share.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        loop: asyncio.AbstractEventLoop,
-        schedule: Schedule,
-        *,
-        version: str,
-        chunk_bytes_max: int,
-        stop: asyncio.Event,
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event
     ) -> None:
-        """`version` is that of the server; `stop` is set when the store has failed."""
+        """`stop` is set when the store has failed."""
+        stream, pipeline = settings.stream, settings.pipeline
         self._settings = settings
         self._loop = loop
-        self._schedule = schedule
+        self._schedule = schedule = Schedule(
+            loop, busy_poll_us=stream.busy_poll_us, rest_us=stream.rest_us
+        )
         self.served = ServedStore(settings.store, loop, schedule, stop)
-        self.clients = Connections()
-        about = About(version, self.served.directory.path)
-        timeout_ms = settings.stream.consumer_update_timeout_ms
-        self.service = service = Service(self.clients, timeout_ms, about)
-        self._space = Space(loop, service)
-        self._buffers = ChunkBuffers(chunk_bytes_max)
+        self._connections = Connections()
+        about = About(own_version(), self.served.directory.path)
+        timeout_ms = stream.consumer_update_timeout_ms
+        self._service = Service(self._connections, timeout_ms, about)
+        self._space = Space(loop, self._service)
+        self._refusals = Refusals(time.monotonic)
+        say, chunk_bytes = self._refusals.say, chunk_bytes_max(stream)
+        shared = Shared(
+            loop=loop,
+            schedule=schedule,
+            receive_buffer=bytearray(stream.receive_buffer_bytes),
+            scratch=bytearray(chunk_bytes),
+            say=say,
+        )
+        sockets = Sockets(sockets_max(stream.connections_max, descriptor_limit()), say)
+        self.context = ServerContext(shared, sockets, self._service.add_door)
+        self._buffers = ChunkBuffers(chunk_bytes)
         self._clock = Clock()
-        pipeline = settings.pipeline
         limits = Limits(pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s)
         self._usage = Usage(limits)
-        self.readers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._openings: Openings | None = None
         self._virtual_hosts: VirtualHosts | None = None
+        self._administration: Administration | None = None
+        self._broker: Broker | None = None
+        self._segments: SegmentAccess | None = None
+        self._retention: asyncio.Task[None] | None = None
+
+    @property
+    def broker(self) -> Broker:
+        """The broker; `open` comes before."""
+        assert self._broker is not None
+        return self._broker
+
+    @property
+    def administration(self) -> Administration:
+        """Everything that administrators see and change; `open` comes before."""
+        assert self._administration is not None
+        return self._administration
+
+    @property
+    def segments(self) -> "SegmentAccess":
+        """Access to the segments of the store; `open` comes before."""
+        from gateway.serving.segment_users import access_beside_streams  # noqa: PLC0415  # seldom
+
+        if self._segments is None:
+            self._segments = access_beside_streams(self.broker, self.administration.scopes)
+        return self._segments
 
     # Opening
 
-    async def open(self) -> Opened:
+    async def open(self) -> None:
         """Open users, virtual hosts and streams in the store. Raises StoreError."""
         store, directory, settings = self.served.store, self.served.directory, self._settings
-        access = await awaited(open_access(store, self.clients))
+        access = await awaited(open_access(store, self._connections))
         if not access.is_fresh:
             directory.keep()
         elif not directory.is_new and was_damaged(directory.path):
@@ -117,11 +157,11 @@ class Backend:
         in_thread = Threads(self._loop, 1).run
         failed_max = settings.users.failed_logins_a_second_max
         attempts = AttemptLedger(time.monotonic, failed_a_second_max=failed_max)
-        administration = Administration(
+        self._administration = administration = Administration(
             access,
             virtual_hosts,
-            self.clients,
-            self.service,
+            self._connections,
+            self._service,
             in_thread,
             settings.streams.super_stream_partitions_max,
             attempts,
@@ -130,7 +170,14 @@ class Backend:
         if definitions is not None:
             await awaited(first.finish(administration, definitions))
         await awaited(finish_import(administration, unfinished))
-        return Opened(access, self._authentication(access, attempts), virtual_hosts, administration)
+        self._broker = Broker(
+            store=store,
+            access=access,
+            authentication=self._authentication(access, attempts),
+            virtual_hosts=virtual_hosts,
+            connections=self._connections,
+            service=self._service,
+        )
 
     async def _open_virtual_hosts(self, store: SegmentStore, access: Access) -> VirtualHosts:
         self._openings = openings = Openings(store)
@@ -146,7 +193,7 @@ class Backend:
             references_max=settings.publisher_references_max,
             now_for_age_ms=self._clock.for_age,
             offset_references_max=settings.offset_references_max,
-            is_disk_full=lambda: Resource.DISK in self.service.alarms,
+            is_disk_full=lambda: Resource.DISK in self._service.alarms,
             wait=self._wait,
             usage=self._usage,
             refused=self._space.refused,
@@ -158,7 +205,7 @@ class Backend:
                     store,
                     lambda name: open_virtual_host(name, ports, partitions_max=partitions_max),
                     access,
-                    self.clients,
+                    self._connections,
                 )
             )
         )
@@ -217,20 +264,28 @@ class Backend:
             access,
             passwords,
             attempts,
-            Refusals(time.monotonic),
+            self._refusals,
             guest_loopback_only=users.guest_loopback_only,
             anonymous=users.anonymous,
         )
 
-    # Closing
+    # Beside the clients
 
-    def stop_looking(self) -> None:
-        """Look for disk space no more."""
+    def begin(self) -> None:
+        """Begin to look for records that may be removed."""
+        interval_s = self._settings.streams.retention_interval_s
+        keeping = keep_retention(self.broker.virtual_hosts, interval_s, awaited)
+        self._retention = self._loop.create_task(keeping)
+
+    def end(self) -> None:
+        """Look for them, and for disk space, no more."""
         self._space.stop()
+        if self._retention is not None:
+            self._retention.cancel()
 
-    async def close_streams(self) -> None:
+    async def settle(self) -> None:
         """Wait until everything accepted is stored. Raises StoreError."""
-        for end_reader in self.readers:
+        for end_reader in () if self._broker is None else self._broker.readers:
             await end_reader()
         if self._virtual_hosts is not None:
             await awaited(self._virtual_hosts.close())

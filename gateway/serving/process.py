@@ -1,17 +1,31 @@
-"""The process: limits, event loop, signals, the line that says it serves, and the exit code."""
+"""The process of a server: its limits, its event loop, its start, its stop, and its exit code."""
 
 import asyncio
 import ctypes
 import gc
+import logging
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
+from gateway.network.addresses import shown
+from gateway.network.listening import take_all
+from gateway.server.context import ServerContext
+from gateway.server.port import Port
 from gateway.serving.collector import Collector
+from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+_STORED_S: Final = 5.0
+"""Time that a graceful stop has to store what was taken."""
+_CLOSED_S: Final = 3.0
+"""Time that it has to close the store. With the default time of clients it is below 10 s in all."""
 
 _SWITCH_S: Final = 0.0002
 """Longest time that a busy event loop keeps the interpreter from the thread that commits: Python's
@@ -43,42 +57,184 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-class Serving(Protocol):
-    """A server, as its process sees it."""
+class Backing(Protocol):
+    """Everything behind the ports: a store, and what is kept in it."""
 
-    def open(self) -> None:
-        """Open the data directory; blocks. Raises ConfigError or StoreError."""
-        ...
-
-    async def start(self) -> None:
-        """Begin to accept. Raises ConfigError or StoreError."""
-        ...
-
-    async def abandon(self) -> None:
-        """Close what a start that has failed has opened; leave nothing behind of a first one."""
+    @property
+    def served(self) -> ServedStore:
+        """The store."""
         ...
 
     @property
-    def ready(self) -> str:
-        """Text of the ready line: its addresses, and where its data is."""
+    def context(self) -> ServerContext:
+        """State that the ports share."""
         ...
 
-    def reload(self) -> None:
-        """Take files that have changed."""
+    async def open(self) -> None:
+        """Open what is kept in the store, which is open. Raises ConfigError or StoreError."""
         ...
+
+    def begin(self) -> None:
+        """Begin what goes on beside the clients."""
+        ...
+
+    def end(self) -> None:
+        """End it."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until everything that was taken is stored. Raises StoreError."""
+        ...
+
+
+B = TypeVar("B", bound=Backing)
+
+
+class Process(Generic[B]):
+    """A server: what is behind its ports, the ports, its start and its graceful end.
+
+    Attributes:
+        backend: Everything behind the ports.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        ports: Iterable[type[Port[B]]],
+        backend: Callable[[Settings, asyncio.AbstractEventLoop, asyncio.Event], B],
+        stop: asyncio.Event,
+    ) -> None:
+        """Read the files that the settings name; blocks. On the event loop.
+
+        Args:
+            settings: All settings.
+            ports: The ports that there may be; the settings say which there are.
+            backend: Makes what is behind them.
+            stop: Asks the server to stop.
+
+        Raises:
+            ConfigError: A setting is wrong, or something that it needs is missing.
+        """
+        self._settings = settings
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self.backend = backend(settings, self._loop, stop)
+        made = (each.configured(settings) for each in ports)
+        self._ports = [each for each in made if each is not None]
+        for port in self._ports:
+            port.context = self.backend.context
+            port.context.ports.append(port)
+
+    @property
+    def ready(self) -> str:
+        """The text of the ready line: the addresses, and where the data is."""
+        words = [each.ready for each in self._ports]
+        store = self._settings.store
+        words.append(f"data={self.backend.served.directory.path}")
+        words.append(f"durability={store.durability.value}")
+        if further := [each for port in self._ports for each in port.further_addresses]:
+            words.append(f"also={','.join(shown(*each) for each in further)}")
+        return " ".join(filter(None, words))
+
+    def open(self) -> None:
+        """Open the data directory; blocks. Raises ConfigError or StoreError."""
+        self.backend.served.open()
+
+    async def start(self) -> None:
+        """Open what is kept, take the addresses, let clients in. Raises ConfigError, StoreError."""
+        await self.backend.open()
+        for port in self._ports:
+            await port.prepare(self.backend)
+        take_all(port.bind for port in self._ports)
+        self.backend.served.directory.keep()  # from here on clients may store something
+        for port in self._ports:
+            await port.serve(self.backend)
+        self.backend.begin()
+
+    async def abandon(self) -> None:
+        """Close what a start that has failed has opened; leave nothing behind of a first one."""
+        steps = _Steps(self._loop)
+        for port in self._ports:
+            port.stop_accepting()
+        await steps.do(self.backend.settle(), _STORED_S)
+        for port in self._ports:
+            await port.close()
+        await steps.do(self.backend.served.close(), _CLOSED_S)
+        self.backend.served.unmake()
+        steps.tell()
 
     async def run(self) -> int:
-        """Serve until asked to stop; return the exit code."""
-        ...
+        """Serve until asked to stop, or until the store fails; return the exit code."""
+        await self._stop.wait()
+        is_clean = await self.stop()
+        return 0 if is_clean and self.backend.served.failure is None else 1
+
+    async def stop(self) -> bool:
+        """Store what was taken, confirm it, close; return False if the next start has to recover.
+
+        A client has the `close_timeout_ms` of its protocol to read what is queued for it. By then
+        everything is stored, so one that does not read is cut off from a clean stop.
+        """
+        log.info("stopping")
+        self.backend.end()
+        for port in self._ports:
+            port.stop_accepting()
+        listeners = self.backend.context.listeners
+        listeners.stop_reading()
+        steps = _Steps(self._loop)
+        await steps.do(self._settle(), _STORED_S)
+        await listeners.end()
+        for port in self._ports:
+            await port.close()
+        await steps.do(self.backend.served.close(), _CLOSED_S)
+        is_clean = steps.tell()
+        log.info("stopped clean=%s", is_clean)
+        return is_clean
+
+    async def _settle(self) -> None:
+        for port in self._ports:
+            await port.settle()
+        await self.backend.settle()
+
+    def reload(self) -> None:
+        """Take changed files: certificates, the only ones that can change while it serves."""
+        endpoints = [each for port in self._ports for each in port.over_tls]
+        if not endpoints:
+            log.info("there are no tls files to reload")
+        for each in endpoints:
+            each.reload()
 
 
-Make = Callable[[asyncio.AbstractEventLoop, asyncio.Event], Serving]
-"""Makes a server on an event loop; the event asks it to stop."""
-MakeOf = Callable[[Settings, asyncio.AbstractEventLoop, asyncio.Event], Serving]
-"""The same of settings."""
+class _Steps:
+    """Steps of a stop: each has its time, and one that fails leaves the next ones to be done."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._failure: BaseException | None = None
+
+    async def do(self, step: Coroutine[Any, Any, None], within_s: float) -> None:
+        """Do a step. Only the first failure is told: those behind it follow from it."""
+        try:
+            async with asyncio.timeout(within_s):
+                await step
+        except (TimeoutError, StoreError) as error:
+            self._failure = self._failure or error
+        except Exception as error:  # the edge of a step: the next ones must be done all the same
+            log.exception("a step of the stop failed")
+            self._failure = self._failure or error
+
+    def tell(self) -> bool:
+        """Write the line of a stop that was not clean; return whether all was done."""
+        if self._failure is not None:
+            log.error("stop is not clean, the next start recovers error=%r", self._failure)
+        return self._failure is None
 
 
-def serve(make: Make) -> int:
+MakeServer: TypeAlias = Callable[[Settings, asyncio.Event], Process[Any]]
+"""Makes a server of settings, on the running event loop; the event asks it to stop."""
+
+
+def serve(make: MakeServer, settings: Settings) -> int:
     """Run a server until SIGTERM or SIGINT; blocks. Returns the exit code.
 
     Prints one line beginning `hutch ready` with the addresses on standard output when it serves.
@@ -93,16 +249,16 @@ def serve(make: Make) -> int:
     _let_sleeps_end_in_time()
     loop = _new_event_loop()
     try:
-        return loop.run_until_complete(_serve(make, loop))
+        return loop.run_until_complete(_serve(make, settings, loop))
     finally:
         loop.close()
         for number in _STOP_SIGNALS:  # it is ending
             signal.signal(number, signal.SIG_IGN)
 
 
-async def _serve(make: Make, loop: asyncio.AbstractEventLoop) -> int:
+async def _serve(make: MakeServer, settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
-    server = make(loop, stop)
+    server = make(settings, stop)
     # Opening may take long; until clients are served, SIGTERM and SIGINT do what
     # `gateway.__main__` has set: they end the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway

@@ -1,12 +1,38 @@
-"""Connections to the store's own ports, as administrators of the streams see them."""
+"""Users of the store's own ports beside streams: their rights, and their connections in lists."""
 
 from collections.abc import Callable
 
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
+from gateway.broker.broker import Broker
 from gateway.broker.connections import ConnectionDetails
 from gateway.broker.visit import Host, Visit
+from gateway.log.names import is_of_a_stream, is_own
+from gateway.management.scopes import Scopes
+from gateway.pravega.early.host import is_of_the_gateway
 from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.guard import Ownership
+from gateway.pravega.segment_access import SegmentAccess
 from gateway.server.front import Ports
+from gateway.serving.controller_callers import StreamUser, log_in_by
+
+
+def access_beside_streams(broker: Broker, scopes: Scopes) -> SegmentAccess:
+    """Return the access to a store that keeps streams; `scopes` shows the controller's lists."""
+
+    def caller_of(user: str) -> StreamUser:
+        standing = broker.access.standings.of(user)
+        return StreamUser(user, broker.access, broker.virtual_hosts, standing)
+
+    return SegmentAccess(
+        store=broker.store,
+        holds_streams=True,
+        ownership=Ownership(owns=is_own, shows=is_of_a_stream),
+        is_closed=is_of_the_gateway,
+        standings=broker.access.standings,
+        log_in=log_in_by(broker.authentication, caller_of),
+        entering=_entering(broker),
+        show=lambda lists: scopes.open(lists, caller_of),
+    )
 
 
 class WireVisit(Visit):
@@ -23,8 +49,16 @@ class WireVisit(Visit):
         """Go on."""
 
 
-def entering(host: Host) -> Callable[[str], Entered]:
+def _entering(broker: Broker) -> Callable[[str], Entered]:
     """Return what notes the connections of a protocol."""
+    host = Host(
+        access=broker.access,
+        authentication=broker.authentication,
+        connections=broker.connections,
+        virtual_hosts=broker.virtual_hosts.find,
+        service=broker.service,
+        has_room=lambda: True,
+    )
 
     def of(protocol: str) -> Entered:
         def entered(ports: Ports) -> Callable[[], object]:

@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from gateway.server.awaiting import done_before, settled
-from gateway.serving.data_directory import DataDirectory
 from gateway.log.clock import wall_ms
 from gateway.pending import Pending
+from gateway.server.awaiting import settled
 from gateway.server.schedule import Schedule
+from gateway.serving.data_directory import DataDirectory
 from gateway.settings.model import StoreSettings
 from store.api import SegmentStore
 from store.errors import StoreError, StoreLocked
@@ -106,9 +106,8 @@ class ServedStore:
             self._store.close(done=closed.settle)
             await settled(closed)
 
-    async def abandon(self, within_s: float) -> None:
-        """Close the store of a start that has failed; leave nothing behind of a first one."""
-        await done_before(self._loop.time() + within_s, self.close())
+    def unmake(self) -> None:
+        """Leave nothing behind of a first start that has failed; `close` comes before."""
         self.directory.unmake(remove_store)
 
     def fatal(self, error: StoreError) -> None:

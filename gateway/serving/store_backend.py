@@ -1,168 +1,132 @@
-"""The server of a segment store alone: no streams, no management, and users only in a file."""
+"""The backend of a segment store alone: no streams, no management, and users only in a file."""
 
 import asyncio
-import logging
 import time
 from typing import Final
 
-from gateway.server.awaiting import awaited, done_before
 from gateway.broker.access.access_table import TABLE as ACCESS_TABLE
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.standings import NO_USERS
-from gateway.serving.controller_callers import log_in_by
-from gateway.early_port import EarlyPort
+from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.log.tracking import has_table
-from gateway.network.addresses import shown
-from gateway.network.listening import take_all
 from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
-from gateway.serving.served_store import ServedStore
-from gateway.server.listeners import Listeners
+from gateway.pravega.guard import Ownership
+from gateway.pravega.segment_access import SegmentAccess
+from gateway.server.awaiting import awaited
+from gateway.server.context import ServerContext
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.threads import Threads
+from gateway.serving.controller_callers import log_in_by
+from gateway.serving.served_store import ServedStore
+from gateway.serving.store_users import SETTING, StoreUsers, read_users
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
-from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
-from gateway.store_ports import StorePorts
-from gateway.serving.store_users import SETTING, StoreUsers, read_users
 from store.local.files import descriptor_limit, store_descriptors
-
-log = logging.getLogger(__name__)
 
 PORT: Final = 12345
 _OTHER_DESCRIPTORS: Final = 64
 _SCRATCH_BYTES: Final = 64 * 1024
 
 
-class StoreServer:
-    """Serves the store of a data directory at its ports."""
+def settings_of_a_store(settings: Settings) -> Settings:
+    """Return the settings with which a store alone is served.
+
+    Its port is open even if no setting names one, and has TLS where there is a certificate.
+    """
+    wire = settings.wire
+    changes = {
+        "port": PORT if wire.port is None else wire.port,
+        "tls": settings.tls.certificate is not None,
+    }
+    return settings.model_copy(update={"wire": wire.model_copy(update=changes)})
+
+
+class StoreBackend:
+    """The store, and the users of a file.
+
+    Attributes:
+        served: The store.
+        context: State that the ports share.
+    """
 
     def __init__(
         self, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event
     ) -> None:
-        """Read the files that the settings name. Raises ConfigError."""
+        """Read the users; `stop` is set when the store has failed. Raises ConfigError."""
+        stream = settings.stream
+        schedule = Schedule(loop, busy_poll_us=stream.busy_poll_us, rest_us=stream.rest_us)
         self._settings = settings
-        self._loop = loop
-        self._stop = stop
-        self._schedule = Schedule(
-            loop, busy_poll_us=settings.stream.busy_poll_us, rest_us=settings.stream.rest_us
-        )
-        self._served = ServedStore(settings.store, loop, self._schedule, stop)
         self._users = _users_of(settings.wire)
-        port = settings.wire.port
-        port = PORT if port is None else port
-        over_tls, has_users = settings.tls.certificate is not None, self._users is not None
-        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls, has_users=has_users)
-        self._all_ports: list[StorePorts | EarlyPort] = [self._ports]
-        self._listeners = Listeners()
-
-    def open(self) -> None:
-        """Open the data directory; blocks. Raises ConfigError or StoreError."""
-        self._served.open()
-
-    async def start(self) -> None:
-        """Take the addresses, and begin to accept. Raises ConfigError or StoreError."""
-        await self._prepare()
-        take_all(port.bind for port in self._all_ports)
+        self._refusals = Refusals(time.monotonic)
+        self._segments: SegmentAccess | None = None
+        self.served = ServedStore(settings.store, loop, schedule, stop)
+        shared = Shared(
+            loop=loop,
+            schedule=schedule,
+            receive_buffer=bytearray(stream.receive_buffer_bytes),
+            scratch=bytearray(_SCRATCH_BYTES),
+            say=self._refusals.say,
+        )
         descriptors = descriptor_limit()
         left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
-        refusals = Refusals(time.monotonic)
-        say = refusals.say
-        shared = Shared(
-            loop=self._loop,
-            schedule=self._schedule,
-            receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
-            scratch=bytearray(_SCRATCH_BYTES),
-            say=say,
-        )
-        sockets = Sockets(max(left, descriptors // 4), say)
-        for port in self._all_ports:
-            port.start(self._served.store, shared, sockets, self._listeners.add)
-        await self._ports.start_controller(
-            self._served.store, shared, sockets, self._listeners.add, log_in=self._log_in(refusals)
-        )
-        self._served.directory.keep()  # from here on clients may store something
+        sockets = Sockets(max(left, descriptors // 4), self._refusals.say)
+        self.context = ServerContext(shared, sockets)
 
-    async def _prepare(self) -> None:
-        """Find out whose the segments are, and check what the settings open of them.
+    @property
+    def segments(self) -> SegmentAccess:
+        """Access to the segments; `open` comes before."""
+        assert self._segments is not None
+        return self._segments
 
-        Raises ConfigError or StoreError.
-        """
-        settings = self._settings
-        holds_streams = await awaited(has_table(self._served.store, ACCESS_TABLE))
-        standings = NO_USERS if self._users is None else self._users.standings
-        self._ports.prepare(holds_streams=holds_streams, standings=standings)
-        if holds_streams and settings.wire.controller_port is not None and self._users is None:
+    async def open(self) -> None:
+        """Find out whose the segments are. Raises ConfigError or StoreError."""
+        store, users = self.served.store, self._users
+        holds_streams = await awaited(has_table(store, ACCESS_TABLE))
+        if holds_streams and self._settings.wire.controller_port is not None and users is None:
             raise _needs_users("the directory holds streams")
-        if settings.early.port is not None:
-            is_closed = is_of_the_gateway if holds_streams else is_of_the_server
-            early = EarlyPort(settings, port=settings.early.port, is_closed=is_closed)
-            early.prepare(beside_tokens=self._ports.asks_for_tokens)
-            self._all_ports.append(early)
+        self._segments = SegmentAccess(
+            store=store,
+            holds_streams=holds_streams,
+            ownership=_OF_STREAMS if holds_streams else _OF_A_STORE,
+            is_closed=is_of_the_gateway if holds_streams else is_of_the_server,
+            standings=NO_USERS if users is None else users.standings,
+            log_in=None if users is None else self._log_in(users),
+        )
 
-    def _log_in(self, refusals: Refusals) -> LogIn | None:
-        users = self._users
-        if users is None:
-            return None
+    def _log_in(self, users: StoreUsers) -> LogIn:
         failed_max = self._settings.users.failed_logins_a_second_max
         authentication = Authentication(
             users,
-            PasswordCheck(Threads(self._loop).run, time.monotonic),
+            PasswordCheck(Threads(self.context.loop).run, time.monotonic),
             AttemptLedger(time.monotonic, failed_a_second_max=failed_max),
-            refusals,
+            self._refusals,
             guest_loopback_only=False,
             users_file=SETTING,
         )
         return log_in_by(authentication, users.caller)
 
-    async def abandon(self) -> None:
-        """Close what a start that has failed has opened; leave nothing behind of a first one."""
-        await self._served.abandon(CLOSED_BY_S)
+    def begin(self) -> None:
+        """Begin nothing: the store looks after itself."""
 
-    @property
-    def ready(self) -> str:
-        """Text of the ready line: the addresses, and where the data is."""
-        durability = self._settings.store.durability.value
-        directory = self._served.directory.path
-        addresses = " ".join(port.ready for port in self._all_ports)
-        further = ",".join(shown(*each) for each in self._listeners.further_addresses())
-        also = f" also={further}" if further else ""
-        return f"{addresses} data={directory} durability={durability}{also}"
+    def end(self) -> None:
+        """End nothing."""
 
-    def reload(self) -> None:
-        """Take changed files: certificates, the only ones that can change while it serves."""
-        if not self._ports.over_tls:
-            log.info("there are no tls files to reload")
-        for tls in self._ports.over_tls:
-            tls.reload()
+    async def settle(self) -> None:
+        """Wait for nothing: the ports have waited for the appends."""
 
-    async def run(self) -> int:
-        """Serve until asked to stop, or until the store fails; return the exit code."""
-        await self._stop.wait()
-        is_clean = await self.stop()
-        return 0 if is_clean and self._served.failure is None else 1
 
-    async def stop(self) -> bool:
-        """Stop accepting, store what was taken, acknowledge it, close; True if all was done."""
-        log.info("stopping")
-        begun_s = self._loop.time()
-        is_clean = await done_before(begun_s + STORED_BY_S, self._ports.stop_controller())
-        for tls in self._ports.over_tls:
-            tls.stop()
-        self._listeners.stop_accepting()
-        self._listeners.stop_reading()
-        for port in self._all_ports:
-            is_clean &= await done_before(begun_s + STORED_BY_S, port.settled())
-        await self._listeners.end(begun_s + SENT_BY_S - self._loop.time())
-        is_clean &= await done_before(begun_s + CLOSED_BY_S, self._served.close())
-        log.info("stopped clean=%s", is_clean)
-        return is_clean
+_OF_A_STORE: Final = Ownership(
+    owns=lambda scope, _stream: is_server_scope(scope), shows=lambda _scope, _stream: False
+)
+"""Segments that are the server's own where no streams are kept."""
+_OF_STREAMS: Final = Ownership(owns=is_own, shows=is_of_a_stream)
 
 
 def _needs_users(why: str) -> ConfigError:

@@ -9,7 +9,7 @@ from gateway.settings.fields import KIB, MIB, Integer, Section, in_order, settin
 
 def close_timeout(meaning: str) -> Any:  # noqa: ANN401 - as `setting`
     """Describe the setting `close_timeout_ms`."""
-    return setting(10_000, meaning, unit="milliseconds", ge=10, le=600_000)
+    return setting(2_000, meaning, unit="milliseconds", ge=10, le=600_000)
 
 
 def send_backlog_max(default: int) -> Any:  # noqa: ANN401 - as `setting`
@@ -28,8 +28,8 @@ class ConnectionSettings(Section):
     """Limits of what waits to be sent."""
 
     close_timeout_ms: Integer = close_timeout(
-        "Longest time that a client may take to read what is queued for it at the end; while the "
-        "server stops it has 6 s at most, and is cut off after a second without a byte taken."
+        "Longest time that a client may take to read what is queued for it at the end, also when "
+        "the server stops; then it is cut off."
     )
     send_backlog_pause_bytes: Integer = setting(
         256 * KIB,

@@ -105,8 +105,7 @@ class StreamSettings(ConnectionSettings):
     )
     close_timeout_ms: Integer = close_timeout(
         "Longest wait for the answer to a Close that the server sent, and for the client to read "
-        "what is queued for it at the end; while the server stops it has 6 s at most, and is cut "
-        "off after a second without a byte taken."
+        "what is queued for it at the end, also when the server stops; then it is cut off."
     )
     deleted_file_timeout_ms: Integer = _setting(
         10_000,

@@ -40,18 +40,6 @@ def link_settings_of(stream: StreamSettings, advertised: tuple[str, int]) -> Lin
     )
 
 
-def peer_properties(version: str) -> dict[str, str]:
-    """Return the properties of a server of this version; clients look for RabbitMQ's words."""
-    return {
-        "cluster_name": "rabbit@localhost (Hutch)",
-        "copyright": "Copyright (c) the Hutch authors",
-        "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
-        "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {version} on Python)",
-        "product": "RabbitMQ",
-        "version": "4.3.6",
-    }
-
-
 def advertised(settings: Settings, port: int) -> tuple[str, int]:
     """Return the host and port that clients are told; `port` is listened on."""
     stream = settings.stream

@@ -29,12 +29,11 @@ from tests.integration.turns import Ticks
 from tests.waiting import HANG_S
 
 LOADED: Final = (
-    "gateway.assembly",
     "gateway.cli",
-    "gateway.serving.process",
+    "gateway.serving.ports",
+    "gateway.serving.store_ports",
     "gateway.settings.page",
     "gateway.settings.sources",
-    "gateway.store_server",
     "uvloop",
 )
 """Modules that most commands need, here loaded once."""

@@ -214,7 +214,7 @@ class HutchServer:
     def terminate(self) -> None:
         """Ask the process to stop (SIGTERM) and check that it does so with exit code 0.
 
-        A stop gives up each step after its time (`gateway/stopping.py`), and then ends with 1.
+        A stop gives up each step after its time (`gateway.serving.process`), and then ends with 1.
         """
         self.process.send_signal(signal.SIGTERM)
         try:

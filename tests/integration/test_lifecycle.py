@@ -109,8 +109,8 @@ match step:
         from store.local.store import LocalStore
         LocalStore.open = slowly
     case "opening the streams":
-        from gateway.assembly import Server
-        Server.start = slowly_too
+        from gateway.serving.process import Process
+        Process.start = slowly_too
 sys.argv = ["hutch", "serve", "--port", "0", "--management-port", "0", "--data", directory]
 sys.exit(main())
 """

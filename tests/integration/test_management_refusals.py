@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.commands.serving import own_version
+from gateway.command_line import own_version
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
 

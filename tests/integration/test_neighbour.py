@@ -25,11 +25,11 @@ import sys, time
 from pathlib import Path
 
 from gateway.__main__ import main
-from gateway.assembly import Server
+from gateway.serving.process import Process
 from tests.integration.turns import Ticks
 
 ticks, asked = Ticks(Path(sys.argv.pop(1))), Path(sys.argv.pop(1))
-start = Server.start
+start = Process.start
 
 async def start_and_compute(server):
     await start(server)
@@ -43,7 +43,7 @@ def compute_if_asked(loop):
         asked.unlink()
     loop.call_later(0.01, compute_if_asked, loop)
 
-Server.start = start_and_compute
+Process.start = start_and_compute
 sys.exit(main())
 """
 

@@ -16,8 +16,9 @@ from typing import Final
 
 import pytest
 
-from gateway.assembly import Server
+from gateway.serving import ports
 from gateway.settings.model import Settings
+from gateway.stream.port import StreamPort
 from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
 from store.api import Durability
@@ -102,13 +103,15 @@ class Observed:
 
     async def _serve(self) -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        server = Server(self._settings, loop, stop)
-        server.open()
-        await server.start()
-        self.port = server.address[1]
+        process = ports.server(self._settings, stop)
+        process.open()
+        await process.start()
+        streams = process.backend.context.port(StreamPort)
+        assert streams is not None
+        self.port = streams.address[1]
         self._stop = lambda: loop.call_soon_threadsafe(stop.set)
         self._is_ready.set()
-        await server.run()
+        await process.run()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.tidy.sources import ROOT
 
 FOLDER = Path("gateway/pravega/controller/proto")
 LOADED = """
-import gateway.store_server, gateway.assembly, sys
+import gateway.serving.ports, gateway.serving.store_ports, sys
 print([name for name in sys.modules if name.partition(".")[0] in {"h2", "google"}])
 """
 

@@ -99,13 +99,13 @@ class HttpServer:
         for each in self._sockets:
             log.info("management ready address=%s", shown(*address_of(each)))
 
-    async def stop(self) -> None:
-        """Stop answering."""
-        if self._task is None:
-            return
+    def stop(self) -> None:
+        """Take no more requests."""
         self._uvicorn.stop()
-        with suppress(TimeoutError, asyncio.CancelledError):
-            async with asyncio.timeout(_STOP_S):
-                await self._task
-        for each in self._sockets:
-            each.close()
+
+    async def stopped(self) -> None:
+        """Wait for the answers that are under way, for a moment; `stop` comes before."""
+        if self._task is not None:
+            with suppress(TimeoutError, asyncio.CancelledError):
+                async with asyncio.timeout(_STOP_S):
+                    await self._task

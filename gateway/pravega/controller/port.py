@@ -1,123 +1,84 @@
-"""The port at which Pravega's clients find scopes and streams, on a store that is open."""
+"""The port at which Pravega's clients find scopes and streams."""
 
-import asyncio
 import logging
-import time
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
-from gateway.log.seldom import Seldom
 from gateway.network.addresses import shown
-from gateway.network.listening import Place, Port
-from gateway.pravega.entering import Entered, unnoted
-from gateway.pravega.host import limits_of
-from gateway.pravega.traffic import Traffic
-from gateway.server.certificate_user import naming_of
-from gateway.server.listener import Listener, listen
-from gateway.server.shared import Shared
-from gateway.server.sockets import Sockets
-from gateway.server.tls_serving import TlsServing
-from gateway.settings.errors import ConfigError
+from gateway.network.listening import Place, is_on_loopback
+from gateway.pravega.port import SegmentPort
+from gateway.pravega.segment_access import SegmentAccess, SegmentBackend, clock_ms
+from gateway.rate_limited_log import RateLimitedLog
+from gateway.server.endpoint import endpoint
+from gateway.server.port import Port
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
-from store.api import SegmentStore
 
 if TYPE_CHECKING:
-    # where its port is on
-    from gateway.pravega.controller.lists.lists import Lists
+    # loaded where the port is on
     from gateway.pravega.controller.service import ControllerService, Door
 
 log = logging.getLogger(__name__)
-_unreadable = Seldom(log, "the state of a group of readers cannot be read group=%s reason=%s")
+_unreadable = RateLimitedLog(
+    log, "the state of a group of readers cannot be read group=%s reason=%s"
+)
 
 PROTOCOL: Final = "controller"
 _HTTP2: Final = "h2"
 """Name of HTTP/2 in the greeting of TLS, which clients of gRPC demand."""
-_NS_A_MS: Final = 1_000_000
 
 
-class ControllerPort:
-    """The port.
+class ControllerPort(Port[SegmentBackend]):
+    """The port, beside that of the wire protocol, which it tells clients of."""
 
-    Attributes:
-        tls: What gives it TLS; None for a plain port.
-        traffic: Counts what clients of the wire protocol write.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        port: int,
-        over_tls: bool,
-    ) -> None:
-        """Describe the port; `bind` and `start` follow.
-
-        Args:
-            settings: All of them.
-            loop: The event loop.
-            port: The port; 0 lets the system pick one.
-            over_tls: Whether clients come over TLS, with the certificate of the settings.
-
-        Raises:
-            ConfigError: The certificate is wrong, or a library is missing.
-        """
-        _check_extra()
-        self.traffic: Final = Traffic()
+    def __init__(self, settings: Settings, port: int) -> None:
+        """As of `configured`; 0 lets the system pick the port."""
+        wire = settings.wire
+        place = Place(wire.host, port, "wire.host", "wire.controller_port")
+        self._endpoint = endpoint(place, settings.tls if wire.tls else None, speaks=_HTTP2)
+        super().__init__([self._endpoint])
         self._settings = settings
-        place = Place(settings.wire.host, port, "wire.host", "wire.controller_port")
-        self.tls = TlsServing(settings.tls, place, loop, speaks=_HTTP2) if over_tls else None
-        self._port: Port | TlsServing = Port(place) if self.tls is None else self.tls
         self._service: ControllerService | None = None
 
-    def bind(self) -> None:
-        """Take the address. Raises ConfigError."""
-        self._port.bind()
+    @classmethod
+    def configured(cls, settings: Settings) -> Self | None:
+        """Return the port, if there is one. Raises ConfigError."""
+        port = settings.wire.controller_port
+        if port is None:
+            return None
+        if settings.wire.port is None:
+            raise ConfigError(Problem("wire.controller_port", "needs wire.port beside it"))
+        if find_spec("h2") is None or find_spec("google") is None:
+            raise ConfigError.without_extra("wire.controller_port", "gRPC", "pravega")
+        return cls(settings, port)
+
+    async def prepare(self, backend: SegmentBackend) -> None:
+        """Raise ConfigError where passwords in clear could be heard, unless that is allowed."""
+        if backend.segments.has_users and not self._settings.wire.tls:
+            _check_passwords(self._settings)
 
     @property
     def ready(self) -> str:
-        """The address as the ready line has it."""
-        return f"controller={shown(*self._port.address)}"
+        """The address."""
+        return f"controller={shown(*self._endpoint.address)}"
 
-    async def start(
-        self,
-        store: SegmentStore,
-        shared: Shared,
-        sockets: Sockets,
-        add: Callable[[Listener], object],
-        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
-        *,
-        advertised: Callable[[], tuple[str, int]],
-        door: "Door",
-    ) -> "Lists":
-        """Answer calls from now on; return lists of what there is.
-
-        Args:
-            store: The open store.
-            shared: Parts that all connections of the process share.
-            sockets: The sockets of the process.
-            add: Notes a listener, to be stopped with the others.
-            entering: Gives what notes the connections of a protocol for administrators.
-            advertised: Gives host and port at which clients reach the wire protocol.
-            door: Says which callers are let in.
-
-        Raises:
-            ConfigError: The port is taken.
-            StoreError: The store cannot be read.
-        """
+    async def serve(self, backend: SegmentBackend) -> None:
+        """Answer calls, and show administrators what there is. Raises ConfigError, StoreError."""
         # They take no room while the port is off.
         from gateway.grpc.front import GrpcKind  # noqa: PLC0415
         from gateway.pravega.controller.lists.lists import Lists  # noqa: PLC0415
         from gateway.pravega.controller.service import ControllerService, Rounds  # noqa: PLC0415
+        from gateway.pravega.host import limits_of  # noqa: PLC0415
 
-        wire = self._settings.wire
+        segments = self.context.port(SegmentPort)
+        assert segments is not None
+        wire, access, context = self._settings.wire, backend.segments, self.context
         self._service = ControllerService(
-            store,
+            access.store,
             clock_ms,
-            advertised,
-            door=door,
-            traffic=self.traffic,
+            lambda: segments.advertised,
+            door=_door(access, segments),
+            traffic=segments.traffic,
             rounds=Rounds(
                 retention_s=wire.retention_interval_s,
                 watermarks_s=wire.watermark_interval_s,
@@ -129,28 +90,43 @@ class ControllerPort:
             PROTOCOL,
             self._service,
             limits_of(wire),
-            say=shared.say,
+            say=context.shared.say,
             login_timeout_ms=wire.first_frame_timeout_ms,
-            entered=entering(PROTOCOL),
+            entered=access.entering(PROTOCOL),
         )
-        if isinstance(self._port, TlsServing):
-            add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
-        else:
-            listen(self._port, shared, kind, sockets, add)
-        return Lists(self._service.controller, _unreadable.warning)
+        self._endpoint.listen(context, kind)
+        access.show(Lists(self._service.controller, _unreadable.warning))
 
-    async def stop(self) -> None:
+    async def settle(self) -> None:
         """Take no more calls, and wait for those that are under way."""
         if self._service is not None:
             await self._service.stop()
 
 
-def _check_extra() -> None:
-    """Raise ConfigError where what the controller needs is not installed."""
-    if find_spec("h2") is None or find_spec("google") is None:
-        raise ConfigError.without_extra("wire.controller_port", "gRPC", "pravega")
+def _door(access: SegmentAccess, segments: SegmentPort) -> "Door":
+    """Return the way in for callers."""
+    from gateway.pravega.controller.rights import minting  # noqa: PLC0415  # as above
+    from gateway.pravega.controller.service import Door, anyone, no_token  # noqa: PLC0415
+
+    tokens = segments.tokens
+    return Door(
+        caller=access.log_in or anyone,
+        token=no_token if tokens is None else minting(tokens, clock_ms),
+        hides=access.ownership.hides,
+    )
 
 
-def clock_ms() -> int:
-    """Return the time, in milliseconds since 1970."""
-    return time.time_ns() // _NS_A_MS
+def _check_passwords(settings: Settings) -> None:
+    if settings.wire.allow_plain_passwords:
+        return
+    if settings.tls.certificate is not None:
+        where = "beside tls.certificate"
+    elif not is_on_loopback(settings.wire.host):
+        where = f"at {settings.wire.host}, which other machines reach"
+    else:
+        return
+    reason = (
+        f"takes passwords in clear {where}: tls.certificate with wire.tls = true gives it TLS, "
+        "wire.allow_plain_passwords = true allows it"
+    )
+    raise ConfigError(Problem("wire.controller_port", reason))

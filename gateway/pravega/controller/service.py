@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.grpc.status import CallRefused, Status
 from gateway.pending import Pending
@@ -34,6 +33,7 @@ from gateway.pravega.controller.rpc.desk import Desk
 from gateway.pravega.controller.rpc.table import CALLS, Call, subject
 from gateway.pravega.controller.tables.names import names_with_rights
 from gateway.pravega.traffic import Traffic
+from gateway.server.awaiting import awaited
 from store.api import SegmentStore
 from store.errors import StoreError
 

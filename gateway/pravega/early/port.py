@@ -1,97 +1,80 @@
-"""The port of the early dialect of Pravega's wire protocol, on a store that is open."""
+"""The port of the early dialect of Pravega's wire protocol."""
 
 import logging
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
 
-from gateway.server.awaiting import called
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place, Port
-from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
-from gateway.pravega.early.host import EarlyHost
-from gateway.pravega.entering import Entered, unnoted
-from gateway.pravega.host import limits_of
+from gateway.network.listening import Place
+from gateway.pravega.port import asks_for_tokens
+from gateway.pravega.segment_access import SegmentBackend
 from gateway.pravega.under_way import UnderWay
-from gateway.server.listener import Listener, listen
-from gateway.server.shared import Shared
-from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota, Sockets
+from gateway.server.awaiting import called
+from gateway.server.endpoint import Endpoint
+from gateway.server.port import Port
+from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
-from store.api import Operations
 
 log: Final = logging.getLogger(__name__)
 
 
-class EarlyPort:
+class EarlyPort(Port[SegmentBackend]):
     """The port."""
 
-    def __init__(self, settings: Settings, *, port: int, is_closed: Callable[[str], bool]) -> None:
-        """Describe the port; `prepare`, `bind` and `start` follow.
-
-        Args:
-            settings: All of them.
-            port: The port; 0 lets the system pick one.
-            is_closed: Tells of a segment's name that this port may not touch it.
-        """
+    def __init__(self, settings: Settings, port: int) -> None:
+        """As of `configured`; 0 lets the system pick the port."""
+        self._endpoint = Endpoint(Place(settings.early.host, port, "early.host", "early.port"))
+        super().__init__([self._endpoint])
         self._settings = settings
-        self._is_closed = is_closed
         self._under_way = UnderWay()
-        self._port = Port(Place(settings.early.host, port, "early.host", "early.port"))
 
-    def prepare(self, *, beside_tokens: bool) -> None:
-        """Check that the port may be opened.
+    @classmethod
+    def configured(cls, settings: Settings) -> Self | None:
+        """Return the port, if there is one."""
+        port = settings.early.port
+        return None if port is None else cls(settings, port)
 
-        Args:
-            beside_tokens: Whether another port asks for tokens for the same segments.
-
-        Raises:
-            ConfigError: It does, and the settings do not allow that this one asks for none.
-        """
-        if beside_tokens and not self._settings.early.trusts_everyone:
+    async def prepare(self, backend: SegmentBackend) -> None:  # noqa: ARG002  # its ports count
+        """Check that the port may be opened beside one that asks for tokens. Raises ConfigError."""
+        if asks_for_tokens(self.context) and not self._settings.early.trusts_everyone:
             reason = (
                 "opens segments to every client that reaches the port, for which the store's port "
                 "asks for tokens; early.trusts_everyone = true allows that"
             )
             raise ConfigError(Problem("early.port", reason))
 
-    def bind(self) -> None:
-        """Take the addresses. Raises ConfigError."""
-        self._port.bind()
-        widest = self._port.widest_address
+    @property
+    def ready(self) -> str:
+        """The address."""
+        return f"early={shown(*self._endpoint.address)}"
+
+    async def serve(self, backend: SegmentBackend) -> None:
+        """Let clients come in. Raises ConfigError."""
+        # They take no room while the port is off.
+        from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind  # noqa: PLC0415
+        from gateway.pravega.early.host import EarlyHost  # noqa: PLC0415
+        from gateway.pravega.host import limits_of  # noqa: PLC0415
+
+        widest = self._endpoint.widest_address
         if not is_loopback(widest[0]):
             log.warning(
                 "clients of the early dialect need no login, and can come from other machines "
                 "address=%s",
                 shown(*widest),
             )
-
-    @property
-    def ready(self) -> str:
-        """The address as the ready line has it."""
-        return f"early={shown(*self._port.address)}"
-
-    def start(
-        self,
-        store: Operations,
-        shared: Shared,
-        sockets: Sockets,
-        add: Callable[[Listener], object],
-        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
-    ) -> None:
-        """Accept from now on; see `StorePorts.start`. Raises ConfigError."""
+        access, context, sockets = backend.segments, self.context, self.context.sockets
         host = EarlyHost(
-            store=store,
-            say=shared.say,
-            is_closed=self._is_closed,
+            store=access.store,
+            say=context.shared.say,
+            is_closed=access.is_closed,
             settings=self._settings.early,
             wire=self._settings.wire,
             under_way=self._under_way,
-            entered=entering(EARLY_PROTOCOL),
+            entered=access.entering(EARLY_PROTOCOL),
         )
-        kind = EarlyKind(host, limits_of(self._settings.wire))
         quota = Quota(sockets, max(1, sockets.places // WITHOUT_LOGIN_PART))
-        listen(self._port, shared, kind, quota, add)
+        self._endpoint.listen(context, EarlyKind(host, limits_of(self._settings.wire)), quota)
 
-    async def settled(self) -> None:
+    async def settle(self) -> None:
         """Wait until every append that was taken is stored."""
         await called(self._under_way.when_none)

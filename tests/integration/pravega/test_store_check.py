@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller.table import Table
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 from tests.integration.administrator import hutch
 from tests.integration.server import StoreProcess, run_store, run_to_its_end

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.server.awaiting import next_turn
 from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import (
     InvalidRequest,
@@ -19,6 +18,7 @@ from gateway.pravega.controller.policies.rates import Rates
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.streams import OPEN_MAX, Streams
 from gateway.pravega.traffic import Traffic
+from gateway.server.awaiting import next_turn
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from gateway.server.awaiting import next_turn
 from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.history import READ_OFF, between
@@ -12,6 +11,7 @@ from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
+from gateway.server.awaiting import next_turn
 
 LOOKS_A_TURN: Final = 100
 """Segments that are looked at before others have their turn."""

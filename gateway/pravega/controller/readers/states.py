@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Final, TypeVar
 from uuid import UUID
 
-from gateway.server.awaiting import next_turn
 from gateway.broker.locks import Locks
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.names import GROUP
@@ -20,6 +19,7 @@ from gateway.pravega.controller.readers.packed import Framed, Steps, Unreadable
 from gateway.pravega.controller.readers.state import Agreed, Replay
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
+from gateway.server.awaiting import next_turn
 from store.errors import NoSuchSegment, SegmentTruncated
 
 T = TypeVar("T")

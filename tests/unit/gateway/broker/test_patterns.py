@@ -10,7 +10,7 @@ from gateway.broker.patterns import (
     UnusablePattern,
     length_fault,
 )
-from gateway.log.seldom import Seldom
+from gateway.rate_limited_log import RateLimitedLog
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> pytest.LogCaptureFixture:
     """Give what is logged, with a rate limit that nothing has used yet."""
-    fresh = Seldom(patterns.log, patterns._given_up._message)
+    fresh = RateLimitedLog(patterns.log, patterns._given_up._message)
     monkeypatch.setattr(patterns, "_given_up", fresh)
     caplog.set_level(logging.WARNING)
     return caplog

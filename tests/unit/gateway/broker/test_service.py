@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.connections import Connections
-from gateway.broker.service import DoorBlocked, Resource, Service
+from gateway.broker.service import About, DoorBlocked, Resource, Service
 from tests.unit.gateway.broker.access.access_rig import Client
 
 
@@ -106,3 +106,20 @@ def test_a_door_whose_address_is_taken_leaves_all_as_it_was(service: Service, ha
     hatch.is_taken = False
     service.revive()
     assert not hatch.is_shut
+
+
+def test_the_server_says_of_itself_what_clients_look_for() -> None:
+    properties = About("9.9").peer_properties
+
+    assert set(properties) == {
+        "cluster_name",
+        "copyright",
+        "information",
+        "platform",
+        "product",
+        "version",
+    }
+    assert properties["version"] == "4.3.6"
+    assert properties["product"] == "RabbitMQ", "clients compare it"
+    assert "Hutch 9.9" in properties["platform"]
+    assert "Erlang" in properties["platform"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.management.errors import NotFound
 from gateway.management.scopes import Listing, Rights, Scopes
 from gateway.pending import Pending
+from gateway.server.awaiting import awaited
 
 
 class User:

@@ -2,13 +2,13 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 
 from gateway.network import listening
 from gateway.network.listening import (
     Place,
-    Port,
     address_of,
     bind,
     bind_all,
@@ -63,17 +63,6 @@ def test_a_place_that_is_taken_is_blamed_on_its_setting() -> None:
     assert setting == "wire.port"
 
 
-def test_a_port_has_its_address_once_it_is_taken_and_gives_it_back() -> None:
-    port = Port(Place("127.0.0.1", 0, "wire.host", "wire.port"))
-    port.close()
-    port.bind()
-    host, number = port.address
-    assert host == "127.0.0.1"
-    port.close()
-
-    bind(host, number).close()
-
-
 def test_each_port_that_cannot_be_had_is_told_and_the_others_are_taken() -> None:
     with bind("127.0.0.1", 0) as taken:
         taken.listen()
@@ -83,12 +72,17 @@ def test_each_port_that_cannot_be_had_is_told_and_the_others_are_taken() -> None
             Place("127.0.0.1", 0, "early.host", "early.port"),
             Place("192.0.2.1", 0, "stream.host", "stream.port"),
         ]
-        ports = [Port(place) for place in places]
+        held: list[socket.socket] = []
+
+        def take(place: Place) -> None:
+            held.extend(place.bind())
+
         with pytest.raises(ConfigError) as refusal:
-            take_all(port.bind for port in ports)
+            take_all(partial(take, place) for place in places)
     assert [setting for setting, _ in refusal.value.problems] == ["wire.port", "stream.host"]
-    assert ports[1].address[1] > 0
-    ports[1].close()
+    [kept] = held
+    assert address_of(kept)[1] > 0
+    kept.close()
 
 
 @contextmanager
@@ -173,13 +167,3 @@ def test_a_host_is_on_loopback_if_all_its_addresses_are(monkeypatch: pytest.Monk
     assert is_on_loopback("localhost")
     assert is_on_loopback(names(monkeypatch, "127.0.0.1", "127.0.0.2"))
     assert not is_on_loopback(names(monkeypatch, "127.0.0.1", "192.0.2.1"))
-
-
-def test_the_widest_address_is_one_that_other_machines_reach(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    name = names(monkeypatch, "127.0.0.2", "0.0.0.0")
-    port = Port(Place(name, 0, "wire.host", "wire.port"))
-    port.bind()
-    assert (port.address[0], port.widest_address[0]) == ("127.0.0.2", "0.0.0.0")
-    port.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.errors import ConfigError
 from gateway.pravega.token_key import made_key, read_key
+from gateway.settings.errors import ConfigError
 
 
 def test_a_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:

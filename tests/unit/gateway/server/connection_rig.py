@@ -157,6 +157,9 @@ class Edge(PlainEdge):
         if self.flush() and was_full and self.owner is not None and not self.is_closed:
             self.owner.writable()
 
+    def left_bytes(self) -> int:
+        return sum(map(len, self._unsent))
+
     def close_when_sent(self) -> None:
         self.pause_reading()
         self._closes_when_sent = True

@@ -321,6 +321,7 @@ def test_a_client_that_never_reads_is_cut_off(
 
     assert client.edge.is_aborted
     assert "client does not read" in caplog.text
+    assert " left_bytes=" in caplog.text
 
 
 # Many commands at once

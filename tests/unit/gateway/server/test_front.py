@@ -11,31 +11,23 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
-from gateway.assembly import Server
-from gateway.broker.visit import Host
-from gateway.network.listening import bind
-from gateway.server.front import Limits
-from gateway.server.listener import Listener
-from gateway.server.shared import Shared
-from gateway.server.tls_files import TlsContexts, TlsFiles
-from gateway.server.tls_listener import TlsListener
-from gateway.settings.model import Settings
+from gateway.management.port import ManagementPort
+from gateway.server.connection import Connection
+from gateway.server.endpoint import Endpoint, TlsEndpoint
+from gateway.serving.backend import Backend
+from gateway.serving.ports import PORTS
+from gateway.serving.process import Process
 from store.api import Durability
-from tests.echo_front import LINE_BYTES_MAX, EchoKind
+from tests.echo_front import (
+    BACKLOG_PAUSE_BYTES,
+    LINE_BYTES_MAX,
+    EchoPort,
+    EchoSettings,
+    WithEcho,
+)
 from tests.http_client import Api
 from tests.unit.gateway.server.tls_rig import certificates, client_context
 from tests.waiting import HANG_S
-
-ROOM = 3
-"""Clients of this front, on both ports together."""
-BACKLOG_PAUSE_BYTES = 64 * 1024
-LIMITS = Limits(
-    close_timeout_ms=1_500,
-    unconfirmed_max=10,
-    unconfirmed_resume=5,
-    backlog_pause_bytes=BACKLOG_PAUSE_BYTES,
-    backlog_bytes_max=64 << 20,
-)
 
 
 @dataclass
@@ -65,10 +57,19 @@ class Client:
 class House:
     """A server with the stream protocol and this one."""
 
-    server: Server
-    plain: Listener
-    tls: TlsListener
+    server: Process[Backend]
     is_stopped: bool = False
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The plain one, and the one over TLS."""
+        port = self.server.backend.context.port(EchoPort)
+        assert port is not None
+        return port.endpoints
+
+    def connections(self) -> list[Connection]:
+        """Return the connections of all protocols."""
+        return self.server.backend.context.listeners.connections()
 
     async def stop(self) -> bool:
         """Stop it, unless a test has done so: a second stop would wait for what has ended."""
@@ -78,59 +79,32 @@ class House:
         return await self.server.stop()
 
     async def ask(self, method: str, path: str) -> Any:  # noqa: ANN401 - what JSON holds
-        (address, *_) = self.server.management.addresses
-        answer = await asyncio.to_thread(Api(*address).ask, method, path)
+        port = self.server.backend.context.port(ManagementPort)
+        assert port is not None
+        answer = await asyncio.to_thread(Api(*port.endpoints[0].address).ask, method, path)
         assert answer.status < 300, answer
         return answer.json
 
 
-def settings_of(directory: Path) -> Settings:
-    settings = Settings()
+def settings_of(directory: Path) -> WithEcho:
+    settings, made = WithEcho(echo=EchoSettings(port=0, tls_port=0)), certificates().server
     store = {"data_directory": directory, "durability": Durability.OS}
+    tls = {"certificate": made.certificate, "key": made.key, "port": 0}
     changes = {
         "store": settings.store.model_copy(update=store),
         "stream": settings.stream.model_copy(update={"port": 0}),
         "management": settings.management.model_copy(update={"port": 0}),
+        "tls": settings.tls.model_copy(update=tls),
     }
     return settings.model_copy(update=changes)
 
 
-def host_of(server: Server) -> Host:
-    assert server.opened is not None
-    return Host(
-        access=server.opened.access,
-        authentication=server.opened.authentication,
-        connections=server.backend.clients,
-        virtual_hosts=server.opened.virtual_hosts.find,
-        service=server.backend.service,
-        has_room=lambda: server.backend.clients.count_of_protocol("echo") < ROOM,
-    )
-
-
 @pytest_asyncio.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    loop = asyncio.get_running_loop()
-    server = Server(settings_of(tmp_path), loop, asyncio.Event())
+    server = Process(settings_of(tmp_path), (*PORTS, EchoPort), Backend, asyncio.Event())
     server.open()
     await server.start()
-    assert server.sockets is not None
-    shared: Shared | None = server.shared
-    assert shared is not None
-    kind, made = EchoKind(host_of(server), LIMITS), certificates()
-    plain = Listener([bind("127.0.0.1", 0)], shared, kind, server.sockets)
-    tls = TlsListener(
-        [bind("127.0.0.1", 0)],
-        shared,
-        kind,
-        server.sockets,
-        contexts=TlsContexts(TlsFiles(made.server.certificate, made.server.key, None), loop),
-        user_of=lambda _: "",
-        handshakes_max=8,
-        handshake_timeout_s=HANG_S,
-    )
-    for listener in (plain, tls):
-        server.serve(listener)
-    house = House(server, plain, tls)
+    house = House(server)
     yield house
     await house.stop()
 
@@ -139,22 +113,22 @@ Connect = Callable[[], Awaitable[Client]]
 Opened = Callable[[], Awaitable[Client]]
 
 
-async def connected(listener: Listener) -> Client:
-    is_tls = isinstance(listener, TlsListener)
+async def connected(endpoint: Endpoint) -> Client:
+    is_tls = isinstance(endpoint, TlsEndpoint)
     context: ssl.SSLContext | None = client_context() if is_tls else None
     opening = asyncio.open_connection(
-        *listener.address, ssl=context, server_hostname="localhost" if is_tls else None
+        *endpoint.address, ssl=context, server_hostname="localhost" if is_tls else None
     )
     return Client(*await asyncio.wait_for(opening, HANG_S))
 
 
-@pytest_asyncio.fixture(params=["plain", "tls"])
+@pytest_asyncio.fixture(params=[0, 1], ids=["plain", "tls"])
 async def connect(house: House, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     """Connect to one port or the other."""
     clients: list[Client] = []
 
     async def connect() -> Client:
-        clients.append(await connected(getattr(house, request.param)))
+        clients.append(await connected(house.endpoints[request.param]))
         return clients[-1]
 
     yield connect
@@ -223,7 +197,7 @@ async def test_a_line_that_is_too_long_ends_the_connection(opened: Opened) -> No
 
 async def test_a_client_that_does_not_read_is_not_read(house: House, opened: Opened) -> None:
     client = await opened()
-    (connection,) = [*house.plain.connections, *house.tls.connections]
+    (connection,) = house.connections()
     line = bytes(8190) + b"\n"
     client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is one for reading
 
@@ -245,9 +219,9 @@ async def test_administrators_see_what_a_client_speaks_and_can_end_it(
     client = await opened()
     (seen,) = await house.ask("GET", "connections")
 
-    is_tls = bool(house.tls.connections)
-    listener = house.tls if is_tls else house.plain
-    assert (seen["protocol"], seen["port"], seen["ssl"]) == ("echo", listener.address[1], is_tls)
+    ports = {endpoint.address[1]: endpoint for endpoint in house.endpoints}
+    is_tls = isinstance(ports[seen["port"]], TlsEndpoint)
+    assert (seen["protocol"], seen["ssl"]) == ("echo", is_tls)
     assert (seen["user"], seen["vhost"], seen["frame_max"]) == ("guest", "/", LINE_BYTES_MAX)
     assert seen["recv_oct"] >= len(b"guest guest\n")
     shown = (await house.ask("GET", "overview"))["listeners"]
@@ -260,11 +234,11 @@ async def test_administrators_see_what_a_client_speaks_and_can_end_it(
 
 
 async def test_the_front_bounds_its_connections_on_both_ports_together(house: House) -> None:
-    clients = [await connected(each) for each in (house.plain, house.tls, house.plain)]
+    clients = [await connected(house.endpoints[each]) for each in (0, 1, 0)]
     for client in clients:
         await client.says(b"guest guest\n", b"welcome\n")
 
-    late = await connected(house.tls)
+    late = await connected(house.endpoints[1])
     await late.says(b"guest guest\n", b"refused\n")
 
     assert await late.is_ended()
@@ -277,13 +251,13 @@ async def test_a_drain_keeps_out_those_that_come_and_leaves_those_that_are_in(
 ) -> None:
     client = await opened()
 
-    house.server.backend.service.drain()
+    house.server.backend.broker.service.drain()
 
-    for listener in (house.plain, house.tls):
+    for endpoint in house.endpoints:
         with pytest.raises(ConnectionRefusedError):
-            await connected(listener)
+            await connected(endpoint)
     await client.says(b"in\n", b"in\n")
-    house.server.backend.service.revive()
+    house.server.backend.broker.service.revive()
     late = await opened()
     await late.says(b"in\n", b"in\n")
 
@@ -295,7 +269,7 @@ async def test_a_stop_says_farewell(house: House, opened: Opened, *, is_whole_se
     if is_whole_server:
         assert await house.stop()
     else:
-        assert house.server.backend.service.stop() == 1
+        assert house.server.backend.broker.service.stop() == 1
 
     assert await client.line() == b"bye\n"
     assert await client.is_ended()

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.assembly import Server, clients_max, sockets_max
 from gateway.broker.stream_logs import StreamLogs
 from gateway.network.listening import bind
+from gateway.serving.backend import Backend, sockets_max
+from gateway.serving.ports import server
+from gateway.serving.process import Process
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings
+from gateway.stream.port import StreamPort, clients_max
 from hutch.stream import messages as m
 from store.api import Durability
 from tests.client import Client
@@ -32,17 +35,27 @@ def settings_of(directory: Path) -> Settings:
 
 
 @asynccontextmanager
-async def running(directory: Path) -> AsyncIterator[Server]:
-    server = Server(settings_of(directory), asyncio.get_running_loop(), asyncio.Event())
-    server.open()
-    await server.start()
-    yield server
-    await server.stop()
+async def running(directory: Path) -> AsyncIterator[Process[Backend]]:
+    started = made(settings_of(directory))
+    started.open()
+    await started.start()
+    yield started
+    await started.stop()
 
 
-async def in_thread(function: Callable[[int], None], server: Server) -> None:
+def made(settings: Settings) -> Process[Backend]:
+    return server(settings, asyncio.Event())
+
+
+def address_of(process: Process[Backend]) -> tuple[str, int]:
+    port = process.backend.context.port(StreamPort)
+    assert port is not None
+    return port.address
+
+
+async def in_thread(function: Callable[[int], None], process: Process[Backend]) -> None:
     """Let a client that blocks speak to a server on this loop."""
-    await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), HANG_S)
+    await asyncio.wait_for(asyncio.to_thread(function, address_of(process)[1]), HANG_S)
 
 
 async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:
@@ -60,19 +73,15 @@ async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path)
             assert answer.sequence == 5
 
     for function in (write, read):
-        async with running(tmp_path) as server:
-            await in_thread(function, server)
+        async with running(tmp_path) as process:
+            await in_thread(function, process)
 
 
 async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) -> None:
-    async with running(tmp_path) as server:
+    async with running(tmp_path) as process:
         settings = settings_of(tmp_path / "other")
-        stream = settings.stream.model_copy(update={"port": server.address[1]})
-        other = Server(
-            settings.model_copy(update={"stream": stream}),
-            asyncio.get_running_loop(),
-            asyncio.Event(),
-        )
+        stream = settings.stream.model_copy(update={"port": address_of(process)[1]})
+        other = made(settings.model_copy(update={"stream": stream}))
         other.open()
         with pytest.raises(ConfigError, match="cannot listen on"):
             await other.start()
@@ -83,16 +92,18 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
 async def test_a_port_that_another_process_listens_on_once_it_is_taken_is_an_error_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
+    late = made(settings_of(tmp_path))
     late.open()
+    port = late.backend.context.port(StreamPort)
+    assert port is not None
     with ExitStack() as open_sockets:
 
         def bind_and_be_late() -> None:
             take()
-            open_sockets.enter_context(bind(*late.address)).listen()
+            open_sockets.enter_context(bind(*port.address)).listen()
 
-        take = late._bind
-        monkeypatch.setattr(late, "_bind", bind_and_be_late)
+        take = port.bind
+        monkeypatch.setattr(port, "bind", bind_and_be_late)
         with pytest.raises(ConfigError, match="cannot listen on"):
             await late.start()
     await late.abandon()
@@ -108,7 +119,7 @@ async def test_a_later_start_that_fails_ends_as_cleanly_as_a_stop(
         settings = settings_of(tmp_path)
         stream = settings.stream.model_copy(update={"port": taken.getsockname()[1]})
         settings = settings.model_copy(update={"stream": stream})
-        failing = Server(settings, asyncio.get_running_loop(), asyncio.Event())
+        failing = made(settings)
         failing.open()
         with pytest.raises(ConfigError, match="cannot listen on"):
             await failing.start()
@@ -123,15 +134,15 @@ async def test_a_later_start_that_fails_ends_as_cleanly_as_a_stop(
 async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
-    server.open()
-    await server.start()
+    process = made(settings_of(tmp_path))
+    process.open()
+    await process.start()
 
     def fail(_: StreamLogs) -> None:
         raise KeyError("our bug")
 
     monkeypatch.setattr(StreamLogs, "close", fail)
-    assert not await server.stop()
+    assert not await process.stop()
     monkeypatch.undo()
 
     assert "our bug" in caplog.text

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.broker.access.model import Right
 from gateway.broker.access.passwords import PasswordHash
-from gateway.settings.errors import ConfigError
 from gateway.serving.store_users import StoreUsers, read_users
+from gateway.settings.errors import ConfigError
 
 HASH = str(PasswordHash.of("password"))
 

@@ -40,7 +40,7 @@ def test_a_flag_counts_before_the_environment_before_the_file_before_the_default
     stream = loaded.settings.stream
     assert (stream.port, stream.host, stream.advertised_host) == (3, "environment", "file")
     assert stream.heartbeat_s == 1
-    assert stream.close_timeout_ms == 10_000
+    assert stream.close_timeout_ms == 2_000
     assert loaded.origins == {
         ("stream", "port"): "--port",
         ("stream", "host"): "HUTCH_STREAM__HOST",

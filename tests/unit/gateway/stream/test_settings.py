@@ -12,26 +12,8 @@ from gateway.stream.settings import (
     chunk_bytes_max,
     limits_of,
     link_settings_of,
-    peer_properties,
 )
 from tests.unit.gateway.stream.link_rig import MIB
-
-
-def test_the_server_says_of_itself_what_clients_look_for() -> None:
-    properties = peer_properties("9.9")
-
-    assert set(properties) == {
-        "cluster_name",
-        "copyright",
-        "information",
-        "platform",
-        "product",
-        "version",
-    }
-    assert properties["version"] == "4.3.6"
-    assert properties["product"] == "RabbitMQ", "clients compare it"
-    assert "Hutch 9.9" in properties["platform"]
-    assert "Erlang" in properties["platform"]
 
 
 def test_clients_are_told_the_port_that_is_listened_on_unless_another_is_set() -> None:

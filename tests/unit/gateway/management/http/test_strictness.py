@@ -7,9 +7,9 @@ import pytest
 
 from gateway.management.http import protocol
 from gateway.management.http.protocol import NotStrict, check_strictness, make_strict
-from gateway.management.management import Management
+from gateway.management.port import ManagementPort
 from gateway.settings.errors import ConfigError
-from gateway.settings.model import ManagementSettings
+from gateway.settings.model import ManagementSettings, Settings
 
 
 def test_the_installed_h11_is_read_strictly() -> None:
@@ -31,5 +31,6 @@ def test_an_h11_that_does_not_ask_for_lines_stops_the_start(
     monkeypatch.delattr(protocol.StrictLines, name)
 
     with pytest.raises(ConfigError, match="h11"):
-        Management(ManagementSettings(port=0))
-    Management(ManagementSettings(enabled=False))
+        ManagementPort.configured(Settings(management=ManagementSettings(port=0)))
+    disabled = Settings(management=ManagementSettings(enabled=False))
+    assert ManagementPort.configured(disabled) is None

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller import ended as ended_streams
 from gateway.pravega.controller.ended import LAST_MAX, EndedStreams
 from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import ScopeNotEmpty
 from gateway.pravega.controller.model import Ended, Policy
 from gateway.pravega.controller.names import TABLE
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 
 

@@ -12,13 +12,13 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.desk import page
 from gateway.pravega.controller.rpc.table import CALLS
 from gateway.pravega.controller.service import SERVICE, ControllerService, Rounds
 from gateway.pravega.controller.times.writers import Writer
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 from tests.grpc_rig import listening
 

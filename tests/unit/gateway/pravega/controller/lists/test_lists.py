@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.lists.lists import Lists, stream_row
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.rights import Anyone, Rights
 from gateway.pravega.controller.tables.model import TableConfig
+from gateway.server.awaiting import awaited
 from store.errors import CorruptSegment
 from tests.controller_rig import World
 from tests.group_states import add, begun, changes, framed, whole

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.lists.sight import Sight
 from gateway.pravega.controller.registry import Registry
+from gateway.server.awaiting import awaited
 
 READ, WRITE = Right.READ, Right.WRITE
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.policies.places import BY_SIZE, BY_TIME
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 from tests.unit.gateway.pravega.controller.readers.test_groups import MINE, STREAM
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.log import names
 from gateway.pravega.controller.directory import Directory
@@ -15,6 +14,7 @@ from gateway.pravega.controller.errors import InvalidRequest, NoSuchStream
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.names import MARK, segment_name
 from gateway.pravega.controller.readers.marks import Reading, Shown
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 
 

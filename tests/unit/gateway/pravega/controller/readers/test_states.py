@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers import states as module
 from gateway.pravega.controller.readers.group import ReaderGroup
 from gateway.pravega.controller.readers.packed import Unreadable
 from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.readers.states import BYTES_MAX, MARK, NOTHING
+from gateway.server.awaiting import awaited
 from store.api import AttributeUpdate
 from store.errors import SegmentTruncated
 from tests.controller_rig import World

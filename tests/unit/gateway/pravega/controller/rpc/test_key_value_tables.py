@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
 from gateway.pravega.controller.proto import controller_pb2 as pb
@@ -16,6 +15,7 @@ from gateway.pravega.controller.rpc import key_value_tables as calls
 from gateway.pravega.controller.rpc import scopes, segments
 from gateway.pravega.controller.rpc.desk import PAGE, Desk
 from gateway.pravega.tokens import Tokens
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 
 TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")

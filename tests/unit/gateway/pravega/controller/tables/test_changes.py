@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.pending import start
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
@@ -27,6 +26,7 @@ from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.names import TABLE
 from gateway.pravega.controller.tables.changes import PARTITIONS_MAX
 from gateway.pravega.controller.tables.model import TableConfig, TableState
+from gateway.server.awaiting import awaited
 from store.api import KEY_BYTES_MAX
 from tests.controller_rig import World
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.awaiting import awaited
 from gateway.pravega.controller.errors import NoSuchTable
 from gateway.pravega.controller.tables.model import KeyValueTable, TableConfig, TableState
+from gateway.server.awaiting import awaited
 from tests.controller_rig import World
 
 

@@ -2,14 +2,14 @@ import logging
 
 import pytest
 
-from gateway.log.seldom import AGAIN_S, Seldom
+from gateway.rate_limited_log import AGAIN_S, RateLimitedLog
 
 
 def test_a_line_is_said_at_once_and_then_seldom_with_a_count(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = [100.0]
-    seldom = Seldom(logging.getLogger("gateway"), "refused name=%s", lambda: now[0])
+    seldom = RateLimitedLog(logging.getLogger("gateway"), "refused name=%s", lambda: now[0])
     for number in range(1_000):
         seldom.error(number)
     now[0] += AGAIN_S

@@ -11,7 +11,7 @@ from typing import Final
 AGAIN_S: Final = 10.0
 
 
-class Seldom:
+class RateLimitedLog:
     """One kind of rate-limited line."""
 
     def __init__(
