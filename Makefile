@@ -194,8 +194,8 @@ roots: $(STAMPS)/test ## make test as an ordinary user on bare Debian 12, 13 and
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)
 
-bench: $(STAMPS)/bench $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
-	$(BIN)/python -m compat.bench $(ARGS)
+bench: $(STAMPS)/bench $(STAMPS)/kernel ## Hutch against RabbitMQ, or AGAINST=COMMIT, on this machine (let it be quiet)
+	$(BIN)/python -m compat.bench$(if $(AGAINST),.against $(AGAINST)) $(ARGS)
 
 perf-test: $(STAMPS)/test $(STAMPS)/kernel ## the official stream-perf-test on both servers (HUTCH_PERF_TEST=its jar)
 	$(BIN)/python -m compat.bench --no-pravega --only perf_test_20000 --only perf_test_full $(ARGS)

@@ -217,23 +217,3 @@ def test_readers_that_never_read_do_not_keep_the_space_of_a_deleted_stream(
             reader.disconnect()
         server.terminate()
         assert_no_traceback(server)
-
-
-def test_a_client_that_does_not_read_is_cut_off_by_a_clean_stop(tmp_path: Path) -> None:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server that can be stopped")
-    with HutchServer(tmp_path / "data", "--durability", "os") as server:
-        with Client.opened(*server.endpoint) as client:
-            client.create("s")
-            client.declare(1, "s")
-            for first in range(0, 8_000, 500):
-                client.publish(1, [(i, bytes(RECORD_BYTES)) for i in range(first, first + 500)])
-                client.confirmed_ids(500)
-        reader = opened_with_small_buffer(server)
-        reader.send_request("subscribe", m.Subscribe(1, "s", FIRST, 60_000, {}))
-        time.sleep(0.5)
-        server.terminate()
-        reader.disconnect()
-        assert "client does not read, cut off" in server.stderr
-        assert "stopped clean=True" in server.stderr
-        assert "not clean" not in server.stderr
