@@ -11,8 +11,8 @@ from uuid import UUID
 from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.traffic import Traffic
-from gateway.server.awaiting import awaited, settled
-from gateway.server.schedule import Schedule
+from gateway.server.loop.awaiting import awaited, settled
+from gateway.server.loop.schedule import Schedule
 from store.api import Durability, SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment
 from store.local.files import DirectoryFiles

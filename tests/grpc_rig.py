@@ -8,10 +8,10 @@ from gateway.grpc.front import GrpcKind
 from gateway.grpc.status import Service
 from gateway.network.listening import bind
 from gateway.pravega.entering import unnoted
+from gateway.server.connections.shared import Shared
 from gateway.server.front import Limits
 from gateway.server.listener import Listener
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
+from gateway.server.loop.schedule import Schedule
 from gateway.server.sockets import Sockets
 
 _MIB = 1024 * 1024

@@ -14,10 +14,10 @@ from gateway.network.listening import bind
 from gateway.pravega.front import PravegaKind
 from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
+from gateway.server.connections.shared import Shared
 from gateway.server.front import Kind, Limits
 from gateway.server.listener import Listener
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
+from gateway.server.loop.schedule import Schedule
 from gateway.server.sockets import Sockets
 from gateway.settings.wire import WireSettings
 from store.api import Done, Durability

@@ -21,8 +21,8 @@ from gateway.grpc.outgoing import Outgoing
 from gateway.grpc.status import CallRefused, Service, Status
 from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
+from gateway.server.connections.shared import Say
 from gateway.server.front import Limits, Ports
-from gateway.server.shared import Say
 
 log = logging.getLogger(__name__)
 

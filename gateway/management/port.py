@@ -16,8 +16,8 @@ from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictne
 from gateway.management.requests.answering import answer
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, listen_at
-from gateway.server.awaiting import awaited
 from gateway.server.endpoint import Endpoint
+from gateway.server.loop.awaiting import awaited
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings

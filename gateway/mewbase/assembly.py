@@ -14,11 +14,11 @@ from gateway.mewbase.front import MewbaseKind
 from gateway.mewbase.host import PROTOCOL, Host
 from gateway.mewbase.sources import Reading
 from gateway.pending import Pending
-from gateway.server.awaiting import awaited
 from gateway.server.context import ServerContext
 from gateway.server.front import Limits
-from gateway.server.threads import Threads
-from gateway.server.tls_greeting import lower_priority
+from gateway.server.loop.awaiting import awaited
+from gateway.server.loop.threads import Threads
+from gateway.server.tls.tls_greeting import lower_priority
 from gateway.settings.errors import ConfigError
 from gateway.settings.mewbase import MewbaseSettings
 

@@ -9,8 +9,8 @@ from gateway.broker.naming import check_given_name, is_text
 from gateway.broker.virtual_host import VirtualHost
 from gateway.network.addresses import shown
 from gateway.network.listening import Place
-from gateway.server.awaiting import awaited
 from gateway.server.endpoint import Endpoint, TlsEndpoint
+from gateway.server.loop.awaiting import awaited
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings

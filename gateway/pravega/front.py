@@ -11,8 +11,8 @@ from gateway.pravega.appends import CODES, Appends
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
 from gateway.pravega.host import PROTOCOL, Host
+from gateway.server.connections.unfinished import STRANGER_BYTES_MAX
 from gateway.server.front import Limits, Ports
-from gateway.server.unfinished import STRANGER_BYTES_MAX
 from hutch.pravega.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
 from hutch.pravega.commands import BY_CLASS, Sender
 from hutch.pravega.errors import WireError

@@ -12,8 +12,8 @@ from gateway.pravega.guard import Guard
 from gateway.pravega.traffic import Traffic
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
+from gateway.server.connections.shared import Say
 from gateway.server.front import Limits
-from gateway.server.shared import Say
 from gateway.settings.wire import WireSettings
 from store.api import Operations
 

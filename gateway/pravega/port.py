@@ -10,9 +10,9 @@ from gateway.pravega.token_key import made_key, read_key
 from gateway.pravega.tokens import Tokens
 from gateway.pravega.traffic import Traffic
 from gateway.pravega.under_way import UnderWay
-from gateway.server.awaiting import called
 from gateway.server.context import ServerContext
 from gateway.server.endpoint import endpoint
+from gateway.server.loop.awaiting import called
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import host_and_port

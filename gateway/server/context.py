@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from gateway.server.connections.shared import Shared
 from gateway.server.listener import Listener
 from gateway.server.listeners import Listeners
-from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 
 T = TypeVar("T")

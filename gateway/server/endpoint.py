@@ -8,13 +8,13 @@ from typing import Final
 
 from gateway.network.addresses import is_loopback
 from gateway.network.listening import Address, Place, address_of
-from gateway.server.certificate_user import naming_of
 from gateway.server.context import ServerContext
 from gateway.server.front import Kind
 from gateway.server.listener import Listener
 from gateway.server.sockets import Places
-from gateway.server.tls_files import TlsContexts, TlsFiles
-from gateway.server.tls_listener import TlsListener
+from gateway.server.tls.certificate_user import naming_of
+from gateway.server.tls.tls_files import TlsContexts, TlsFiles
+from gateway.server.tls.tls_listener import TlsListener
 from gateway.settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)

@@ -9,11 +9,11 @@ from typing import Final
 from gateway.network import congestion
 from gateway.network.addresses import is_loopback
 from gateway.network.listening import Address, address_of, bind, listen_at
-from gateway.server.connection import Connection
-from gateway.server.edge import PlainEdge
-from gateway.server.first_look import FirstLook, Look
+from gateway.server.connections.connection import Connection
+from gateway.server.connections.edge import PlainEdge
+from gateway.server.connections.first_look import FirstLook, Look
+from gateway.server.connections.shared import Shared
 from gateway.server.front import Kind
-from gateway.server.shared import Shared
 from gateway.server.sockets import Places
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from gateway.server.connection import Connection
+from gateway.server.connections.connection import Connection
 from gateway.server.listener import Listener
 
 _POLL_S: Final = 0.01

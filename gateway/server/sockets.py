@@ -8,7 +8,7 @@ import logging
 from typing import Final, Protocol
 
 from gateway.network.strangers import Strangers
-from gateway.server.shared import Say
+from gateway.server.connections.shared import Say
 
 log = logging.getLogger(__name__)
 

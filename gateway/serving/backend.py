@@ -34,12 +34,12 @@ from gateway.management.requests.definitions import finish_import
 from gateway.management.requests.first_start import FirstStart
 from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
-from gateway.server.awaiting import awaited
+from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
+from gateway.server.loop.awaiting import awaited
+from gateway.server.loop.schedule import Schedule
+from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Sockets
-from gateway.server.threads import Threads
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
 from gateway.stream.settings import chunk_bytes_max

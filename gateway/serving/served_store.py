@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from gateway.log.clock import wall_ms
 from gateway.pending import Pending
-from gateway.server.awaiting import settled
-from gateway.server.schedule import Schedule
+from gateway.server.loop.awaiting import settled
+from gateway.server.loop.schedule import Schedule
 from gateway.serving.data_directory import DataDirectory
 from gateway.settings.model import StoreSettings
 from store.api import SegmentStore

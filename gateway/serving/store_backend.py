@@ -16,12 +16,12 @@ from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
 from gateway.pravega.guard import Ownership
 from gateway.pravega.segment_access import SegmentAccess
-from gateway.server.awaiting import awaited
+from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
+from gateway.server.loop.awaiting import awaited
+from gateway.server.loop.schedule import Schedule
+from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Sockets
-from gateway.server.threads import Threads
 from gateway.serving.controller_callers import log_in_by
 from gateway.serving.served_store import ServedStore
 from gateway.serving.store_users import SETTING, StoreUsers, read_users

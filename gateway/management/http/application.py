@@ -50,7 +50,7 @@ from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.basic import basic_credentials
-from gateway.server.shared import Shared
+from gateway.server.connections.shared import Shared
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

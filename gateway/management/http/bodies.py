@@ -11,7 +11,7 @@ from starlette.types import Message, Receive
 
 from gateway.management.http.answers import Refused, bad_request
 from gateway.management.http.json_text import NotJson, unpack_json
-from gateway.server.unfinished import CLIENT_S
+from gateway.server.connections.unfinished import CLIENT_S
 
 QUICK_BYTES_MAX: Final = 16 * 1024
 """Largest body that is read and taken in a turn of the loop; it takes a millisecond at most."""

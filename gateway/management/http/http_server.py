@@ -22,7 +22,7 @@ from gateway.management.http.small_reads import SmallReads
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
 from gateway.network.strangers import Strangers
-from gateway.server.first_look import Look
+from gateway.server.connections.first_look import Look
 
 log = logging.getLogger(__name__)
 

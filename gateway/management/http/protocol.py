@@ -23,9 +23,9 @@ from uvicorn.protocols.utils import get_remote_addr
 from gateway.management.http.bodies import LARGE_BYTES_MAX
 from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
 from gateway.network.strangers import Strangers
-from gateway.server.first_look import Look
-from gateway.server.shared import Shared
-from gateway.server.unfinished import STRANGER_BYTES_MAX, STRANGER_S
+from gateway.server.connections.first_look import Look
+from gateway.server.connections.shared import Shared
+from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, STRANGER_S
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from time import perf_counter
 from typing import Final, Protocol, TypeVar
 
-from gateway.server.awaiting import next_turn
+from gateway.server.loop.awaiting import next_turn
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ from gateway.pravega.controller.rpc.desk import Desk
 from gateway.pravega.controller.rpc.table import CALLS, Call, subject
 from gateway.pravega.controller.tables.names import names_with_rights
 from gateway.pravega.traffic import Traffic
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from store.api import SegmentStore
 from store.errors import StoreError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.under_way import UnderWay
-from gateway.server.shared import Say
+from gateway.server.connections.shared import Say
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from store.api import Operations

@@ -8,8 +8,8 @@ from gateway.network.listening import Place
 from gateway.pravega.port import asks_for_tokens
 from gateway.pravega.segment_access import SegmentBackend
 from gateway.pravega.under_way import UnderWay
-from gateway.server.awaiting import called
 from gateway.server.endpoint import Endpoint
+from gateway.server.loop.awaiting import called
 from gateway.server.port import Port
 from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota
 from gateway.settings.errors import ConfigError, Problem

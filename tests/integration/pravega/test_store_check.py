@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gateway.pravega.controller.table import Table
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.integration.administrator import hutch
 from tests.integration.server import StoreProcess, run_store, run_to_its_end

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.server.inbox import Inbox
+from gateway.server.connections.inbox import Inbox
 
 SHARED_BYTES = 48
 LIMIT = 400

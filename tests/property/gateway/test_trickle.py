@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gateway.server.inbox import Inbox
+from gateway.server.connections.inbox import Inbox
 
 MIB = 1 << 20
 SHARED_BYTES = MIB

@@ -18,7 +18,7 @@ from gateway.pravega.controller.policies.rates import Rates
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.streams import OPEN_MAX, Streams
 from gateway.pravega.traffic import Traffic
-from gateway.server.awaiting import next_turn
+from gateway.server.loop.awaiting import next_turn
 
 log = logging.getLogger(__name__)
 

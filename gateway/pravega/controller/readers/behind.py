@@ -11,7 +11,7 @@ from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.server.awaiting import next_turn
+from gateway.server.loop.awaiting import next_turn
 
 LOOKS_A_TURN: Final = 100
 """Segments that are looked at before others have their turn."""

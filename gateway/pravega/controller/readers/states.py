@@ -19,7 +19,7 @@ from gateway.pravega.controller.readers.packed import Framed, Steps, Unreadable
 from gateway.pravega.controller.readers.state import Agreed, Replay
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.server.awaiting import next_turn
+from gateway.server.loop.awaiting import next_turn
 from store.errors import NoSuchSegment, SegmentTruncated
 
 T = TypeVar("T")

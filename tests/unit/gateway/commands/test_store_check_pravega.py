@@ -14,7 +14,7 @@ from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.names import TABLE
 from gateway.pravega.controller.tables.model import TableConfig
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from store.api import TableEntry
 from tests.controller_rig import World
 from tests.integration.administrator import run_here

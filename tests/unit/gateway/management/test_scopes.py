@@ -12,7 +12,7 @@ from gateway.broker.access.model import Right
 from gateway.management.errors import NotFound
 from gateway.management.scopes import Listing, Rights, Scopes
 from gateway.pending import Pending
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 
 
 class User:

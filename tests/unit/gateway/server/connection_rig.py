@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from gateway.server.connection import Connection
-from gateway.server.edge import Owner, PlainEdge
+from gateway.server.connections.connection import Connection
+from gateway.server.connections.edge import Owner, PlainEdge
+from gateway.server.connections.shared import Shared
 from gateway.server.front import Limits, Region
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
+from gateway.server.loop.schedule import Schedule
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.link import Link
 from hutch.stream import messages as m

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.management.port import ManagementPort
-from gateway.server.connection import Connection
+from gateway.server.connections.connection import Connection
 from gateway.server.endpoint import Endpoint, TlsEndpoint
 from gateway.serving.backend import Backend
 from gateway.serving.ports import PORTS

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from compat.certificates import Certificates, make
-from gateway.server import edge as edge_module
-from gateway.server.edge import PlainEdge
-from gateway.server.first_look import Look
-from gateway.server.threads import Threads
-from gateway.server.tls_edge import TlsEdge
-from gateway.server.tls_files import TlsFiles
-from gateway.server.tls_greeting import Greeting
+from gateway.server.connections import edge as edge_module
+from gateway.server.connections.edge import PlainEdge
+from gateway.server.connections.first_look import Look
+from gateway.server.loop.threads import Threads
+from gateway.server.tls.tls_edge import TlsEdge
+from gateway.server.tls.tls_files import TlsFiles
+from gateway.server.tls.tls_greeting import Greeting
 from tests.waiting import HANG_S
 
 READ_BYTES = 1 << 18

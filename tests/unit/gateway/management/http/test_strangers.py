@@ -16,10 +16,10 @@ from gateway.management.http.answers import Refused
 from gateway.management.http.protocol import CONNECTIONS_MAX, LOGGED_IN, BoundedProtocol
 from gateway.management.http.small_reads import SmallReads
 from gateway.network.strangers import Strangers
-from gateway.server.first_look import Look
-from gateway.server.schedule import Schedule
-from gateway.server.shared import Shared
-from gateway.server.unfinished import STRANGER_BYTES_MAX, StrangersInput
+from gateway.server.connections.first_look import Look
+from gateway.server.connections.shared import Shared
+from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, StrangersInput
+from gateway.server.loop.schedule import Schedule
 from tests.waiting import HANG_S
 
 BODY = bytes(1 << 20)

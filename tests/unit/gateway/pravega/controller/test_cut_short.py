@@ -17,7 +17,7 @@ from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import Refused
 from gateway.pravega.controller.model import Policy, State, Stream, TransactionState
 from gateway.pravega.controller.names import TABLE
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 Change = Callable[[Controller], Coroutine[Any, Any, object]]

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory, Looks
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 
 
 def test_names_are_in_order_and_follow_each_other() -> None:

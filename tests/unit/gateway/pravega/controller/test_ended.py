@@ -14,7 +14,7 @@ from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import ScopeNotEmpty
 from gateway.pravega.controller.model import Ended, Policy
 from gateway.pravega.controller.names import TABLE
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 

@@ -18,7 +18,7 @@ from gateway.pravega.controller.rpc.desk import page
 from gateway.pravega.controller.rpc.table import CALLS
 from gateway.pravega.controller.service import SERVICE, ControllerService, Rounds
 from gateway.pravega.controller.times.writers import Writer
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.grpc_rig import listening
 

@@ -14,7 +14,7 @@ from gateway.pravega.controller.errors import InvalidRequest, TooFewSegments
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.streams import GIVEN_UP_MAX, KNOWN_MAX, OPEN_MAX
 from gateway.pravega.room import SEGMENTS_MAX, USER_PARTS_MAX
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 IS_WHOLE = float(os.environ.get("HUTCH_TEST_FACTOR") or 1) > 1

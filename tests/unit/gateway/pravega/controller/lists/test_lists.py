@@ -14,7 +14,7 @@ from gateway.pravega.controller.lists.lists import Lists, stream_row
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.rights import Anyone, Rights
 from gateway.pravega.controller.tables.model import TableConfig
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from store.errors import CorruptSegment
 from tests.controller_rig import World
 from tests.group_states import add, begun, changes, framed, whole

@@ -10,7 +10,7 @@ from gateway.broker.access.model import Right
 from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.lists.sight import Sight
 from gateway.pravega.controller.registry import Registry
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 
 READ, WRITE = Right.READ, Right.WRITE
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.policies.places import BY_SIZE, BY_TIME
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.unit.gateway.pravega.controller.readers.test_groups import MINE, STREAM
 

@@ -14,7 +14,7 @@ from gateway.pravega.controller import streams
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.policies import scaling
 from gateway.pravega.controller.policies.plans import BY_EVENTS, BY_SIZE
-from gateway.server.awaiting import awaited, next_turn
+from gateway.server.loop.awaiting import awaited, next_turn
 from tests.controller_rig import World
 
 MINUTE = 60_000

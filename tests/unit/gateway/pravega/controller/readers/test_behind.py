@@ -13,7 +13,7 @@ from gateway.pravega.controller.names import segment_name
 from gateway.pravega.controller.readers import behind
 from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.state import Agreed
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 ONE, TWO = ("scope", "one"), ("scope", "two")

@@ -20,7 +20,7 @@ from gateway.pravega.controller.errors import (
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.readers.group import ReaderGroup
 from gateway.pravega.controller.readers.groups import CUTS_MAX, STREAMS_MAX
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.unit.gateway.pravega.controller.readers.test_group import group
 

@@ -14,7 +14,7 @@ from gateway.pravega.controller.errors import InvalidRequest, NoSuchStream
 from gateway.pravega.controller.model import Policy, Stream
 from gateway.pravega.controller.names import MARK, segment_name
 from gateway.pravega.controller.readers.marks import Reading, Shown
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 

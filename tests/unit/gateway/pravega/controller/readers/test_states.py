@@ -16,7 +16,7 @@ from gateway.pravega.controller.readers.group import ReaderGroup
 from gateway.pravega.controller.readers.packed import Unreadable
 from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.readers.states import BYTES_MAX, MARK, NOTHING
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from store.api import AttributeUpdate
 from store.errors import SegmentTruncated
 from tests.controller_rig import World

@@ -15,7 +15,7 @@ from gateway.pravega.controller.rpc import key_value_tables as calls
 from gateway.pravega.controller.rpc import scopes, segments
 from gateway.pravega.controller.rpc.desk import PAGE, Desk
 from gateway.pravega.tokens import Tokens
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")

@@ -26,7 +26,7 @@ from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.names import TABLE
 from gateway.pravega.controller.tables.changes import PARTITIONS_MAX
 from gateway.pravega.controller.tables.model import TableConfig, TableState
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from store.api import KEY_BYTES_MAX
 from tests.controller_rig import World
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.pravega.controller.errors import NoSuchTable
 from gateway.pravega.controller.tables.model import KeyValueTable, TableConfig, TableState
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 

@@ -12,7 +12,7 @@ from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.times import writers
 from gateway.pravega.controller.times.watermark import Watermark, pack
 from gateway.pravega.controller.times.writers import Told
-from gateway.server.awaiting import awaited
+from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
 MARKS = "scope/_MARKstream/0.#epoch.0"

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.server.edge cimport PlainEdge
+from gateway.server.connections.edge cimport PlainEdge
 from gateway.server.front cimport Piece, Source
 
 cdef int _PIECES_A_TURN

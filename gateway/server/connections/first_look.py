@@ -10,9 +10,9 @@ from typing import Final
 from gateway.network import first_bytes
 from gateway.network.addresses import host_of
 from gateway.network.first_bytes import LOOK_BYTES, Match, OpenPorts, Protocol
-from gateway.server.connection import Connection
-from gateway.server.edge import Owner
-from gateway.server.shared import Say
+from gateway.server.connections.connection import Connection
+from gateway.server.connections.edge import Owner
+from gateway.server.connections.shared import Say
 
 log = logging.getLogger(__name__)
 

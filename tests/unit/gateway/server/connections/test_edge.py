@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gateway.server import edge as edge_module
-from gateway.server.edge import PlainEdge
+from gateway.server.connections import edge as edge_module
+from gateway.server.connections.edge import PlainEdge
 from store.api import FileRegion
 from tests.waiting import HANG_S
 

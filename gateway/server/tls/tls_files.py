@@ -15,7 +15,7 @@ from typing import Final
 
 from gateway.network.certificate import Unreadable, described, revocation_list_issuer
 from gateway.pending import Pending
-from gateway.server.threads import Threads
+from gateway.server.loop.threads import Threads
 from gateway.settings.errors import ConfigError, Problem
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.network.first_bytes import Match, Protocol
-from gateway.server.edge import Owner
-from gateway.server.first_look import FirstLook, Look
+from gateway.server.connections.edge import Owner
+from gateway.server.connections.first_look import FirstLook, Look
 from tests.first_bytes import SAID
 from tests.unit.gateway.server.connection_rig import Client, Server, names
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gateway.server.threads import Threads
-from gateway.server.tls_edge import TlsEdge
+from gateway.server.loop.threads import Threads
+from gateway.server.tls.tls_edge import TlsEdge
 from store.api import FileRegion
 from tests.unit.gateway.server.tls_rig import (
     Owner,

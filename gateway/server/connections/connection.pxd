@@ -1,9 +1,9 @@
-from gateway.server.delivery cimport Delivery
-from gateway.server.edge cimport Owner, PlainEdge
+from gateway.server.connections.delivery cimport Delivery
+from gateway.server.connections.edge cimport Owner, PlainEdge
 from gateway.server.front cimport Source
-from gateway.server.inbox cimport Inbox
-from gateway.server.rest cimport Rest
-from gateway.server.schedule cimport Schedule
+from gateway.server.connections.inbox cimport Inbox
+from gateway.server.loop.adaptive_sleep cimport AdaptiveSleep
+from gateway.server.loop.schedule cimport Schedule
 
 cdef Py_ssize_t _NOTED_BYTES
 cdef int _UNCONFIRMED
@@ -15,7 +15,7 @@ cdef class Connection(Owner):
     cdef public Delivery _delivery
     cdef public Schedule _schedule
     cdef public Inbox inbox
-    cdef public Rest _rest
+    cdef public AdaptiveSleep _rest
     cdef public int pause
     cdef public Py_ssize_t _unconfirmed_count, _unconfirmed_max, _backlog_bytes, _commands_left
     cdef public bint is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled

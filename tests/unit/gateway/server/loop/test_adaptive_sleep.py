@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gateway.server.rest import BUSY_NS, BUSY_TURNS, WINDOW_NS, Rest
+from gateway.server.loop.adaptive_sleep import BUSY_NS, BUSY_TURNS, WINDOW_NS, AdaptiveSleep
 
 REST_US = 100
 SECOND_NS = 1_000_000_000
@@ -16,7 +16,7 @@ class Loop:
     def __init__(self, rest_us: int = REST_US) -> None:
         self.now_ns = SECOND_NS
         self.rested_ns: list[int] = []
-        self.rest = Rest(rest_us, now_ns=lambda: self.now_ns, sleep=self._sleep)
+        self.rest = AdaptiveSleep(rest_us, now_ns=lambda: self.now_ns, sleep=self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self.now_ns += round(seconds * 1e9)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.unfinished import (
+from gateway.server.connections.unfinished import (
     CLIENT_S,
     NOTHING,
     STRANGER_BYTES_MAX,

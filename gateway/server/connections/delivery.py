@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from gateway.server.edge import PlainEdge
+from gateway.server.connections.edge import PlainEdge
 from gateway.server.front import Source
 
 _PIECES_A_TURN: Final = 8

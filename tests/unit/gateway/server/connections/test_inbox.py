@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.server.inbox import Inbox
+from gateway.server.connections.inbox import Inbox
 
 SHARED_BYTES = 64
 

@@ -1,6 +1,6 @@
 import cython
 
-cdef class Rest:
+cdef class AdaptiveSleep:
     cdef public long long received_bytes
     cdef public object now_ns, _sleep
     cdef public double _rest_s, _other_rate

@@ -7,7 +7,7 @@ from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Client, Server, declare, names, publish
-from tests.unit.gateway.server.test_connection import (
+from tests.unit.gateway.server.connections.test_connection import (
     CLOSE_13,
     CLOSE_ANSWER,
     METADATA,

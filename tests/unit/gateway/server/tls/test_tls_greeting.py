@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.server.threads import Threads
+from gateway.server.loop.threads import Threads
 from tests.unit.gateway.server.tls_rig import (
     Owner,
     Peer,

@@ -1,11 +1,11 @@
 import cython
 
-from gateway.server.rest cimport Rest
+from gateway.server.loop.adaptive_sleep cimport AdaptiveSleep
 
 cdef int _PASSES
 
 cdef class Schedule:
-    cdef public Rest rest
+    cdef public AdaptiveSleep rest
     cdef public object _loop, _call_run, _call_poll
     cdef public list _actions
     cdef public bint _is_armed, _is_polling

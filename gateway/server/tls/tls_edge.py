@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from gateway.network.transport import TlsDetails
-from gateway.server.edge import Owner, PlainEdge
+from gateway.server.connections.edge import Owner, PlainEdge
 from gateway.server.front import Region
 
 _READ_BYTES: Final = 64 * 1024

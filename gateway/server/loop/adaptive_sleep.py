@@ -37,7 +37,7 @@ _BARRED_MAX_NS: Final = 8_000_000_000
 _PLAIN, _TRIAL, _RESTING, _COMPARING = range(4)
 
 
-class Rest:
+class AdaptiveSleep:
     """Rests at the end of turns, where that saves work and costs no client its pace.
 
     Attributes:
@@ -73,7 +73,7 @@ class Rest:
         self._barred_ns = _BARRED_MIN_NS
 
     def at_end_of_turn(self) -> bool:
-        """Rest if it is time to; False if not."""
+        """AdaptiveSleep if it is time to; False if not."""
         if not self._rest_s:
             return False
         self._turns += 1

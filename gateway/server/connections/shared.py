@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from gateway.network.addresses import host_of
-from gateway.server.heartbeats import HeartbeatTimers
-from gateway.server.in_flight import InFlight
-from gateway.server.schedule import Schedule
-from gateway.server.unfinished import StrangersInput, Unfinished
+from gateway.server.connections.in_flight import InFlight
+from gateway.server.connections.unfinished import StrangersInput, Unfinished
+from gateway.server.loop.heartbeats import HeartbeatTimers
+from gateway.server.loop.schedule import Schedule
 
 COMMANDS_READ_BYTES: Final = 512 * 1024
 """Size of one read while a client gives commands: a frame of staged records, which are written

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from gateway.server.connection import Connection
+from gateway.server.connections.connection import Connection
 
 log = logging.getLogger(__name__)
 

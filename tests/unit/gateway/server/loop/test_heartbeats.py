@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.heartbeats import Heartbeats, HeartbeatTimers
+from gateway.server.loop.heartbeats import Heartbeats, HeartbeatTimers
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
 

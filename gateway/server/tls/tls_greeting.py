@@ -14,10 +14,10 @@ from typing import Final
 
 from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
 from gateway.pending import Pending
-from gateway.server.edge import PlainEdge
-from gateway.server.first_look import Look
-from gateway.server.threads import Threads
-from gateway.server.tls_edge import Sealing, TlsEdge
+from gateway.server.connections.edge import PlainEdge
+from gateway.server.connections.first_look import Look
+from gateway.server.loop.threads import Threads
+from gateway.server.tls.tls_edge import Sealing, TlsEdge
 
 _READ_BYTES: Final = 16 * 1024
 _NICENESS: Final = 5

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gateway.network.strangers import Strangers
-from gateway.server.edge import PlainEdge
-from gateway.server.first_look import Look
+from gateway.server.connections.edge import PlainEdge
+from gateway.server.connections.first_look import Look
+from gateway.server.connections.shared import Shared
 from gateway.server.front import Kind
 from gateway.server.listener import Listener
-from gateway.server.shared import Shared
+from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Places
-from gateway.server.threads import Threads
-from gateway.server.tls_edge import TlsEdge
-from gateway.server.tls_files import TlsContexts
-from gateway.server.tls_greeting import Greeting, lower_priority
+from gateway.server.tls.tls_edge import TlsEdge
+from gateway.server.tls.tls_files import TlsContexts
+from gateway.server.tls.tls_greeting import Greeting, lower_priority
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from gateway.pending import Pending
-from gateway.server.threads import Threads
+from gateway.server.loop.threads import Threads
 from tests.waiting import HANG_S
 
 

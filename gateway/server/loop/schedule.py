@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from gateway.server.rest import Rest
+from gateway.server.loop.adaptive_sleep import AdaptiveSleep
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Schedule:
                 answers at once finds this one awake. After waits in vain it waits less often.
             rest_us: How long the loop rests at the end of a turn, where that saves work.
         """
-        self.rest = Rest(rest_us)
+        self.rest = AdaptiveSleep(rest_us)
         self._loop = loop
         self._actions: list[Callable[[], object]] = []
         # Made once: each look-up of a method makes an object.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.schedule import Schedule
+from gateway.server.loop.schedule import Schedule
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
 

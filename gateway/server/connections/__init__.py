@@ -1,0 +1,1 @@
+"""Connections: a socket, what is read from it, and what is sent."""

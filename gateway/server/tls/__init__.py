@@ -1,0 +1,1 @@
+"""Listeners and connections over TLS, and the files of certificates."""
