@@ -41,8 +41,7 @@ class Part:
 
 PARTS: Final = (
     Part("wire", "hutch/stream"),
-    Part("session", "gateway/stream/session"),
-    Part("stream", "gateway/stream", without=("session",)),
+    Part("stream", "gateway/stream"),
     Part("formats", "hutch/formats"),
     Part("log", "gateway/log"),
     Part("store", "store", without=("wire",)),

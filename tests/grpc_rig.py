@@ -7,7 +7,7 @@ import asyncio
 from gateway.grpc.front import GrpcKind
 from gateway.grpc.status import Service
 from gateway.network.listening import bind
-from gateway.pravega.entering import unnoted
+from gateway.pravega.access.entering import unnoted
 from gateway.server.connections.shared import Shared
 from gateway.server.front import Limits
 from gateway.server.listener import Listener

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.network.listening import bind
+from gateway.pravega.access.guard import Guard, Ownership
 from gateway.pravega.front import PravegaKind
-from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
 from gateway.server.connections.shared import Shared
 from gateway.server.front import Kind, Limits

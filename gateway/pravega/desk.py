@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from gateway.broker.access.refusals import RefusedLogin
 from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
-from gateway.pravega.guard import EXPIRED, REFUSED, Verdict
+from gateway.pravega.access.guard import EXPIRED, REFUSED, Verdict
+from gateway.pravega.access.tokens import USER_CHANGED
 from gateway.pravega.host import PROTOCOL, Host
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
-from gateway.pravega.tokens import USER_CHANGED
 from gateway.pravega.transients import OwnTransients
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports

@@ -6,9 +6,9 @@ from typing import Final
 
 from gateway.broker.access.standings import NO_USERS, Standings
 from gateway.broker.locks import Locks
+from gateway.pravega.access.entering import Entered, unnoted
+from gateway.pravega.access.guard import Guard
 from gateway.pravega.boundaries import Boundaries
-from gateway.pravega.entering import Entered, unnoted
-from gateway.pravega.guard import Guard
 from gateway.pravega.traffic import Traffic
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay

@@ -5,9 +5,9 @@ from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Address, Place
-from gateway.pravega.segment_access import SegmentBackend, clock_ms
-from gateway.pravega.token_key import made_key, read_key
-from gateway.pravega.tokens import Tokens
+from gateway.pravega.access.segment_access import SegmentBackend, clock_ms
+from gateway.pravega.access.token_key import made_key, read_key
+from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.traffic import Traffic
 from gateway.pravega.under_way import UnderWay
 from gateway.server.context import ServerContext
@@ -78,8 +78,8 @@ class SegmentPort(Port[SegmentBackend]):
     async def serve(self, backend: SegmentBackend) -> None:
         """Let clients come in. Raises ConfigError."""
         # They take no room while the port is off.
+        from gateway.pravega.access.guard import Guard  # noqa: PLC0415
         from gateway.pravega.front import PravegaKind  # noqa: PLC0415
-        from gateway.pravega.guard import Guard  # noqa: PLC0415
         from gateway.pravega.host import PROTOCOL, Host, limits_of  # noqa: PLC0415
 
         self._warn()

@@ -40,18 +40,18 @@ from gateway.server.loop.awaiting import awaited
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Sockets
+from gateway.serving.disk_space import Space
+from gateway.serving.retention import keep_retention
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
 from gateway.stream.settings import chunk_bytes_max
-from gateway.upkeep.retention import keep_retention
-from gateway.upkeep.space import Space
 from store.api import SegmentStore
 from store.errors import StoreError
 from store.local.directory import was_damaged
 from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
-    from gateway.pravega.segment_access import SegmentAccess
+    from gateway.pravega.access.segment_access import SegmentAccess
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from gateway.broker.connections import ConnectionDetails
 from gateway.broker.visit import Host, Visit
 from gateway.log.names import is_of_a_stream, is_own
 from gateway.management.scopes import Scopes
+from gateway.pravega.access.entering import Entered, unnoted
+from gateway.pravega.access.guard import Ownership
+from gateway.pravega.access.segment_access import SegmentAccess
 from gateway.pravega.early.host import is_of_the_gateway
-from gateway.pravega.entering import Entered, unnoted
-from gateway.pravega.guard import Ownership
-from gateway.pravega.segment_access import SegmentAccess
 from gateway.server.front import Ports
 from gateway.serving.controller_callers import StreamUser, log_in_by
 

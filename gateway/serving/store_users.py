@@ -17,7 +17,7 @@ from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Right, User
 from gateway.broker.access.passwords import PasswordHash, UnusableHash
 from gateway.broker.access.standings import Standings
-from gateway.pravega.tokens import PRAVEGA, Claims, Path, path_of_resource
+from gateway.pravega.access.tokens import PRAVEGA, Claims, Path, path_of_resource
 from gateway.settings.errors import ConfigError
 
 SETTING: Final = "wire.users_file"

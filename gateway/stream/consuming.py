@@ -11,7 +11,7 @@ from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
 from gateway.server.front import Piece, Ports, Source
 from gateway.stream.kernel.publish import deliver_of
-from gateway.stream.session.session import Session
+from gateway.stream.session import Session
 
 DELIVER_HEAD_BYTES: Final = 13
 """Key, version, subscription and committed chunk id of a Deliver v2: with it the largest chunk

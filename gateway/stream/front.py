@@ -21,7 +21,7 @@ from gateway.stream.host import Host
 from gateway.stream.kernel.publish import u32_at
 from gateway.stream.link import PROTOCOL, Link
 from gateway.stream.publishing import FRAME_HEAD_BYTES, take, take_with_filters
-from gateway.stream.session.session import Session
+from gateway.stream.session import Session
 from hutch.stream import codec
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode

@@ -24,7 +24,7 @@ from gateway.stream.host import Host
 from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
-from gateway.stream.session.session import Session
+from gateway.stream.session import Session
 from hutch.stream import codec
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode

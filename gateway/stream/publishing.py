@@ -19,7 +19,7 @@ from gateway.server.front import Ports
 from gateway.stream.host import Host
 from gateway.stream.kernel import publish as kernel
 from gateway.stream.kernel.publish import State, confirm_of, take_filtered, take_publishes
-from gateway.stream.session.session import Session
+from gateway.stream.session import Session
 from hutch.formats.chunk import ENTRIES_MAX
 from hutch.stream.codes import ResponseCode
 from hutch.stream.errors import MalformedFrame

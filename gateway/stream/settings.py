@@ -4,7 +4,7 @@ from gateway.server.front import Limits
 from gateway.settings.model import Settings, StreamSettings
 from gateway.stream.consuming import DELIVER_HEAD_BYTES
 from gateway.stream.host import LinkSettings
-from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
+from gateway.stream.session import UNLIMITED_FRAME_BYTES
 
 
 def chunk_bytes_max(stream: StreamSettings) -> int:

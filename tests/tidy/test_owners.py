@@ -9,7 +9,7 @@ import pytest
 from tests.tidy.sources import ROOT, name_of
 
 GATEWAY = sorted((ROOT / "gateway").rglob("*.py"))
-SESSION = ROOT / "gateway" / "stream" / "session" / "session.py"
+SESSION = ROOT / "gateway" / "stream" / "session.py"
 CONNECTION = ROOT / "gateway" / "server" / "connection.py"
 
 

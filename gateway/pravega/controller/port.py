@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, is_on_loopback
+from gateway.pravega.access.segment_access import SegmentAccess, SegmentBackend, clock_ms
 from gateway.pravega.port import SegmentPort
-from gateway.pravega.segment_access import SegmentAccess, SegmentBackend, clock_ms
 from gateway.rate_limited_log import RateLimitedLog
 from gateway.server.endpoint import endpoint
 from gateway.server.port import Port

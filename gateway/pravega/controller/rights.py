@@ -5,9 +5,9 @@ from typing import Any, Final, Protocol
 
 from gateway.broker.access.model import Right
 from gateway.pending import Pending
+from gateway.pravega.access.tokens import Tokens, resource_of, words_of
 from gateway.pravega.controller.errors import NoRight
 from gateway.pravega.controller.tables.names import stream_of
-from gateway.pravega.tokens import Tokens, resource_of, words_of
 
 TOKEN_LIFETIME_MS: Final = 10 * 60 * 1_000
 """Clients fetch a new token when theirs has expired."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.access.entering import Entered, unnoted
 from gateway.pravega.under_way import UnderWay
 from gateway.server.connections.shared import Say
 from gateway.settings.early import EarlySettings

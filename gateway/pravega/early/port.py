@@ -5,8 +5,8 @@ from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
+from gateway.pravega.access.segment_access import SegmentBackend
 from gateway.pravega.port import asks_for_tokens
-from gateway.pravega.segment_access import SegmentBackend
 from gateway.pravega.under_way import UnderWay
 from gateway.server.endpoint import Endpoint
 from gateway.server.loop.awaiting import called

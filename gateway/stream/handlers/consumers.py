@@ -17,8 +17,8 @@ from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
 from gateway.stream.handlers.streams import OK, locate_spec
 from gateway.stream.link import IDS_MAX, Link, carry_out
 from gateway.stream.membership import Membership, Question
+from gateway.stream.properties import Properties, TooLarge
 from gateway.stream.refusals import Refusal
-from gateway.stream.session.properties import Properties, TooLarge
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode, in_words

@@ -14,7 +14,7 @@ from typing import Final
 from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
-from gateway.stream.session.session import HEARTBEAT_S_MAX
+from gateway.stream.session import HEARTBEAT_S_MAX
 from hutch.stream import codec, pipeline
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode, in_words

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import grpc
 
+from gateway.pravega.access.guard import path_of
 from gateway.pravega.controller.names import (
     GROUP,
     MARK,
@@ -18,7 +19,6 @@ from gateway.pravega.controller.names import (
     transaction_segment_name,
 )
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.guard import path_of
 from hutch.pravega import messages as m
 from store.local.checking import open_to_check
 from tests.controller_client import ControllerClient

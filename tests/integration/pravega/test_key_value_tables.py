@@ -14,10 +14,10 @@ import grpc
 import pytest
 
 from gateway.broker.access.passwords import PasswordHash
+from gateway.pravega.access.guard import REFUSED, path_of
 from gateway.pravega.controller.names import segment_name
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.tables.names import stream_of
-from gateway.pravega.guard import REFUSED, path_of
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment

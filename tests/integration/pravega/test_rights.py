@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pytest
 
 from gateway.log.names import is_of_a_stream, is_own, server_table
-from gateway.pravega.guard import NEEDS, OWNED, REFUSED, path_of
-from gateway.pravega.token_key import NAME, read_key
-from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens, resource_of
+from gateway.pravega.access.guard import NEEDS, OWNED, REFUSED, path_of
+from gateway.pravega.access.token_key import NAME, read_key
+from gateway.pravega.access.tokens import EVERYTHING, READ, READ_UPDATE, Tokens, resource_of
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment

@@ -8,9 +8,9 @@ import pytest
 
 from compat.certificates import Certificates
 from gateway.log.names import data_segment, meta_table
-from gateway.pravega.guard import EXPIRED, OWNED, REFUSED
-from gateway.pravega.token_key import NAME, read_key
-from gateway.pravega.tokens import EVERYTHING, READ, READ_UPDATE, Tokens
+from gateway.pravega.access.guard import EXPIRED, OWNED, REFUSED
+from gateway.pravega.access.token_key import NAME, read_key
+from gateway.pravega.access.tokens import EVERYTHING, READ, READ_UPDATE, Tokens
 from hutch.pravega import early_messages as old
 from hutch.pravega import messages as m
 from hutch.pravega.early_messages import KeepAlive

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.pravega.access.guard import REFUSED
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.guard import REFUSED
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
 from hutch.pravega.layout import Message

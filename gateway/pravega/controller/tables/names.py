@@ -9,8 +9,8 @@ Source: Pravega's rules for the names of users' tables (`[A-Za-z0-9.-]+`, at mos
 
 from typing import Final
 
+from gateway.pravega.access.tokens import TABLE_SUFFIX
 from gateway.pravega.controller.names import is_name
-from gateway.pravega.tokens import TABLE_SUFFIX
 
 NAME_LETTERS_MAX: Final = 250
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.guard import EXPIRED, Guard
-from gateway.pravega.tokens import EVERYTHING, READ_UPDATE, Tokens
+from gateway.pravega.access.guard import EXPIRED, Guard
+from gateway.pravega.access.tokens import EVERYTHING, READ_UPDATE, Tokens
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
 from tests.pravega_client import WRITER, WireClient

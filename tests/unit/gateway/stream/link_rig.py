@@ -34,7 +34,7 @@ from gateway.stream.consuming import DELIVER_HEAD_BYTES, Subscription
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host, LinkSettings
 from gateway.stream.link import Link
-from gateway.stream.session.session import Session
+from gateway.stream.session import Session
 from hutch.stream import messages as m
 from hutch.stream import pipeline
 from hutch.stream.codec import Decoded, decode_reply, encode_reply, encode_request

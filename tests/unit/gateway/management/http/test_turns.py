@@ -15,7 +15,7 @@ from gateway.management.http.call import Call, Facts
 from gateway.management.http.routes import Endpoint
 from gateway.management.http.views import connections, streams
 from gateway.pending import Pending
-from gateway.stream.session.properties import ONE_BYTES_MAX
+from gateway.stream.properties import ONE_BYTES_MAX
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST

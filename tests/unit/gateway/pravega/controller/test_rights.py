@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.broker.access.model import Right
+from gateway.pravega.access.tokens import TokenExpired, Tokens
 from gateway.pravega.controller.errors import NoRight
 from gateway.pravega.controller.rights import TOKEN_LIFETIME_MS, Anyone, minting
-from gateway.pravega.tokens import TokenExpired, Tokens
 
 NOW_MS = 1_000_000
 TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")

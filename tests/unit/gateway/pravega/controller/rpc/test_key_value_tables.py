@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.access.model import Right
+from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rights import Anyone, Caller, minting
 from gateway.pravega.controller.rpc import key_value_tables as calls
 from gateway.pravega.controller.rpc import scopes, segments
 from gateway.pravega.controller.rpc.desk import PAGE, Desk
-from gateway.pravega.tokens import Tokens
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 

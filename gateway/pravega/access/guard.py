@@ -11,8 +11,15 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import Right
+from gateway.pravega.access.tokens import (
+    TABLE_SUFFIX,
+    Claims,
+    Path,
+    TokenExpired,
+    TokenRefused,
+    Tokens,
+)
 from gateway.pravega.controller.names import GROUP, marked
-from gateway.pravega.tokens import TABLE_SUFFIX, Claims, Path, TokenExpired, TokenRefused, Tokens
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed

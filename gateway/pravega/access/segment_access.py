@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from gateway.broker.access.standings import NO_USERS, Standings
-from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.access.entering import Entered, unnoted
 from store.api import SegmentStore
 
 if TYPE_CHECKING:
     # loaded where their ports are on
+    from gateway.pravega.access.guard import Ownership
     from gateway.pravega.controller.lists.lists import Lists
     from gateway.pravega.controller.rights import LogIn
-    from gateway.pravega.guard import Ownership
 
 _NS_A_MS: Final = 1_000_000
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.token_key import made_key, read_key
+from gateway.pravega.access.token_key import made_key, read_key
 from gateway.settings.errors import ConfigError
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.broker.access.model import Right
 from gateway.log.names import data_segment, index_segment, is_of_a_stream, is_own
-from gateway.pravega.guard import EXPIRED, NEEDS, OWNED, REFUSED, Guard, Ownership
-from gateway.pravega.tokens import READ, READ_UPDATE, Tokens, resource_of, words_of
+from gateway.pravega.access.guard import EXPIRED, NEEDS, OWNED, REFUSED, Guard, Ownership
+from gateway.pravega.access.tokens import READ, READ_UPDATE, Tokens, resource_of, words_of
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.commands import COMMANDS, Sender

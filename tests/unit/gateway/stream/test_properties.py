@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.stream.session.properties import (
+from gateway.stream.properties import (
     ALL_BYTES_MAX,
     ONE_BYTES_MAX,
     REST_BYTES_MAX,

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from gateway.broker.access.model import Right
-from gateway.pravega.tokens import (
+from gateway.pravega.access.tokens import (
     READ,
     READ_UPDATE,
     TokenExpired,

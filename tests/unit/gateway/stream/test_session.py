@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.stream.session.session import UNLIMITED_FRAME_BYTES, Session
+from gateway.stream.session import UNLIMITED_FRAME_BYTES, Session
 from hutch.stream import messages as m
 from hutch.stream import pipeline
 from hutch.stream.codec import Decoded

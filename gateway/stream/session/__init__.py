@@ -1,1 +1,0 @@
-"""State of one connection; no I/O."""

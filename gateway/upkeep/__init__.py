@@ -1,1 +1,0 @@
-"""Periodic work beside serving: retention, and a check for disk space."""
