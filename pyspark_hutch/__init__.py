@@ -14,7 +14,7 @@ from typing import Any
 
 _MODULES = {
     "DefaultSource": "pyspark_hutch.datasource",
-    "OffsetListener": "pyspark_hutch.listening",
+    "OffsetListener": "pyspark_hutch.listener",
     "lag": "pyspark_hutch.progress",
     "left_out": "pyspark_hutch.progress",
 }

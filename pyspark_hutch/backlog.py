@@ -9,7 +9,7 @@ from hutch.client.errors import ClientError
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.offsets.position import Place
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 from pyspark_hutch.progress import lag
 
 LOG: Final = logging.getLogger(__name__)

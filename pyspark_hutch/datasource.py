@@ -10,9 +10,9 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from pyspark_hutch.reading import BatchReader, StreamsReader
-    from pyspark_hutch.streaming import StreamReader
-    from pyspark_hutch.writing import BatchWriter, StreamWriter
+    from pyspark_hutch.batch_reads import BatchReader, StreamsReader
+    from pyspark_hutch.stream_reads import StreamReader
+    from pyspark_hutch.writes import BatchWriter, StreamWriter
 
 FORMAT = "hutch"
 
@@ -31,25 +31,25 @@ class DefaultSource(DataSource):
         return schema_of_read(self.options)
 
     def reader(self, schema: StructType) -> "BatchReader | StreamsReader":
-        from pyspark_hutch.reading import reader_of
+        from pyspark_hutch.batch_reads import reader_of
 
         self._require_options()
         return reader_of(self.options, schema)
 
     def streamReader(self, schema: StructType) -> "StreamReader":
-        from pyspark_hutch.streaming import StreamReader
+        from pyspark_hutch.stream_reads import StreamReader
 
         self._require_options()
         return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
-        from pyspark_hutch.writing import BatchWriter
+        from pyspark_hutch.writes import BatchWriter
 
         self._require_options()
         return BatchWriter(self.options, schema, overwrites=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
-        from pyspark_hutch.writing import StreamWriter
+        from pyspark_hutch.writes import StreamWriter
 
         self._require_options()
         return StreamWriter(self.options, schema, overwrites=overwrite)

@@ -5,7 +5,7 @@ import os
 from pyspark import TaskContext
 
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 
 _BYTES_MAX = 200
 

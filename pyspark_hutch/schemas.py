@@ -9,8 +9,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType, VariantType
 
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.reading import read_settings
-from pyspark_hutch.options.settings import Decoding
+from pyspark_hutch.options.read_rules import read_settings
+from pyspark_hutch.options.read_settings import Decoding
 from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, STREAM_COLUMNS, column
 from pyspark_hutch.tables import is_bare_table
 

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.names import task_name
-from pyspark_hutch.options.settings import ReadSettings
+from pyspark_hutch.options.read_settings import ReadSettings
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.rows.split_rows import rows_of
 from pyspark_hutch.schemas import app_types, columns_of

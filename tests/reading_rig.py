@@ -10,7 +10,7 @@ from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 from tests.chunks import entry_at
 from tests.fake_server import FakeServer
 from tests.integration.server import HutchServer

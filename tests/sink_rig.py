@@ -19,10 +19,10 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.options.settings import WriteSettings
-from pyspark_hutch.options.writing import write_settings
-from pyspark_hutch.sink.numbering import TaskIdentity
-from pyspark_hutch.sink.publishing import Publishing
+from pyspark_hutch.options.write_rules import write_settings
+from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.sink.publishers import Publishing
+from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import prepare
 from pyspark_hutch.sink.task import Written, check_schema, write_rows
 from tests.chunks import SubBatch, entry_at

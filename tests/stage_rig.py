@@ -15,11 +15,11 @@ from hutch.stream import pipeline_messages as p
 from hutch.stream.codec import Decoded, refusal_reply
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.messages import messages_of
-from pyspark_hutch.options.settings import WriteSettings
-from pyspark_hutch.sink.committing import Staged
+from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.sink.commits import Staged
 from pyspark_hutch.sink.plan import plan_write
 from pyspark_hutch.sink.stage import StagedRows
-from pyspark_hutch.sink.staging import Purpose, Staging
+from pyspark_hutch.sink.stages import Purpose, Staging
 from pyspark_hutch.sink.task import stage_rows
 from tests.chunks import SubBatch, entry_at
 from tests.fake_server import OK, FakeServer, Talk

@@ -17,9 +17,9 @@ from compat.spark_bench.stage import options_of
 from compat.spark_bench.waits import Ground, Took, percentile
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.options.writing import write_settings
-from pyspark_hutch.sink.committing import commit
-from pyspark_hutch.sink.staging import Purpose
+from pyspark_hutch.options.write_rules import write_settings
+from pyspark_hutch.sink.commits import commit
+from pyspark_hutch.sink.stages import Purpose
 from pyspark_hutch.sink.targets import prepare
 from pyspark_hutch.sink.task import stage_rows
 

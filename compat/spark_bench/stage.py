@@ -17,10 +17,10 @@ from compat.spark_bench.rows import Rows
 from compat.spark_bench.scale import Scale
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.jobs.java import java_trouble
-from pyspark_hutch.options.writing import write_settings
+from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.options.write_rules import write_settings
 from pyspark_hutch.rows.columns import DEFAULT
-from pyspark_hutch.sink.numbering import TaskIdentity
+from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import prepare
 from pyspark_hutch.sink.task import write_rows
 

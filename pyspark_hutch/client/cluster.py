@@ -14,7 +14,7 @@ from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.pool import POOL, Name
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 
 LOG: Final = logging.getLogger(__name__)
 

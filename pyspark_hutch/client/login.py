@@ -5,7 +5,8 @@ import ssl
 from hutch.client.connection import Connection
 from hutch.client.errors import ClientError
 from hutch.client.login import Endpoint, Login, described
-from pyspark_hutch.options.settings import ConnectionSettings, TlsSettings, password_of
+from pyspark_hutch.options.connection_settings import ConnectionSettings, TlsSettings
+from pyspark_hutch.options.passwords import password_of
 
 
 def opened(endpoint: Endpoint, settings: ConnectionSettings, name: str) -> Connection:
@@ -35,7 +36,7 @@ def login_of(settings: ConnectionSettings, name: str) -> Login:
     shown = described("hutch pyspark", name)
     return Login(
         settings.username,
-        password_of(settings),
+        password_of(settings.password),
         settings.vhost,
         properties=dict(settings.client_properties) | shown,
         asks_for_pipeline=True,

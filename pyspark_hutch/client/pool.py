@@ -17,7 +17,7 @@ from hutch.client.connection import Connection
 from hutch.client.errors import ClientError
 from hutch.client.login import Endpoint
 from pyspark_hutch.client.login import opened
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 
 _LOOK_S: Final = 1.0
 

@@ -30,7 +30,7 @@ from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
-from pyspark_hutch.client.describing import bounds_of, described, run_of
+from pyspark_hutch.client.descriptions import bounds_of, described, run_of
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from hutch.formats.sub_batches import BadSubBatch
 from pyspark_hutch.decoding.errors import UnopenedSubBatch
-from pyspark_hutch.options.settings import Fate
+from pyspark_hutch.options.read_settings import Fate
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_HEAD, SubBatch, sub_bat
 from hutch.formats.sub_batches import BadSubBatch, require_records, uncompressed
 from pyspark_hutch.decoding.amqp import body_of
 from pyspark_hutch.decoding.bad_sub_batches import BadSubBatches
-from pyspark_hutch.decoding.decompressing import CODECS
+from pyspark_hutch.decoding.codecs import CODECS
 from pyspark_hutch.decoding.errors import DamagedChunk
-from pyspark_hutch.decoding.gathering import Gathered, Place
+from pyspark_hutch.decoding.open_batch import Gathered, Place
 from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way

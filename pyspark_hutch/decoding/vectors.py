@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hutch.formats.amqp.sections import Source
 from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_FLAG
+from pyspark_hutch.decoding.message_outline import skim
 from pyspark_hutch.decoding.reasons import (
     BEYOND,
     DATA,
@@ -28,7 +29,6 @@ from pyspark_hutch.decoding.reasons import (
     RAW,
     SUB_BATCH,
 )
-from pyspark_hutch.decoding.skimming import skim
 
 _FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
 """A head from here on, as u32, is a sub-batch's."""

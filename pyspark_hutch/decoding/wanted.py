@@ -5,7 +5,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pyspark_hutch.options.settings import Fate
+from pyspark_hutch.options.read_settings import Fate
 from pyspark_hutch.rows.columns import DEFAULT, arrow_schema, column
 
 

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_hutch.jobs.archive import write_archive
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.extras import ARROW, DELTA, ICEBERG, OF_SPARK, PLOTS, SQLITE, require
-from pyspark_hutch.jobs.functions import named_function
-from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.preparation.extras import (
+    ARROW,
+    DELTA,
+    ICEBERG,
+    OF_SPARK,
+    PLOTS,
+    SQLITE,
+    require,
+)
+from pyspark_hutch.jobs.preparation.functions import named_function
+from pyspark_hutch.jobs.runs.progress import Progress
 from pyspark_hutch.jobs.sources import (
     Pace,
     fate_of,
@@ -30,9 +38,9 @@ from pyspark_hutch.jobs.sources import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_hutch.jobs.batches import Done
     from pyspark_hutch.jobs.lakes import Lake
-    from pyspark_hutch.jobs.transforming import Transform
+    from pyspark_hutch.jobs.runs.batches import Done
+    from pyspark_hutch.jobs.transform import Transform
 
 EXIT_INTERRUPTED: Final = 130
 ENDPOINTS: Final = "localhost:5552"
@@ -111,7 +119,7 @@ def _to_lake(options: Namespace) -> int:
         table_name(table)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.questions import ask_for_source  # noqa: PLC0415
+        from pyspark_hutch.jobs.preparation.questions import ask_for_source  # noqa: PLC0415
 
         _lake(options.format, options.target, table).check()
         ask_for_source(read_options)
@@ -149,7 +157,7 @@ def _from_files(options: Namespace) -> int:
     write_options = _write_options(options, options.stream, ENDPOINTS)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.questions import ask_for_target  # noqa: PLC0415
+        from pyspark_hutch.jobs.preparation.questions import ask_for_target  # noqa: PLC0415
 
         ask_for_target(write_options)
 
@@ -170,8 +178,8 @@ def _copy(options: Namespace) -> int:
     transform = _transform(options)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.copying import Target  # noqa: PLC0415
-        from pyspark_hutch.jobs.questions import ask_for_source, ask_for_target  # noqa: PLC0415
+        from pyspark_hutch.jobs.preparation.questions import ask_for_source, ask_for_target  # noqa: PLC0415
+        from pyspark_hutch.jobs.to_stream import Target  # noqa: PLC0415
 
         target = Target(write_options, options.bad_rows)
         target.refuse_source(read_options)
@@ -180,7 +188,7 @@ def _copy(options: Namespace) -> int:
             ask_for_target(written)
 
     with _session(options, ask) as spark:
-        from pyspark_hutch.jobs.copying import Target, copy  # noqa: PLC0415
+        from pyspark_hutch.jobs.to_stream import Target, copy  # noqa: PLC0415
 
         target = Target(write_options, options.bad_rows)
         pace = Pace(options.checkpoint, options.continuous)
@@ -200,7 +208,7 @@ def _transform(options: Namespace) -> "Transform":
     if function is not None:
         function.load()
     require(ARROW)
-    from pyspark_hutch.jobs.transforming import Transform  # noqa: PLC0415
+    from pyspark_hutch.jobs.transform import Transform  # noqa: PLC0415
 
     return Transform(function, is_json=options.json, takes_batches=options.batches)
 
@@ -209,12 +217,12 @@ def _report(options: Namespace) -> int:
     read_options = _read_options(options)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.questions import ask_for_source  # noqa: PLC0415
+        from pyspark_hutch.jobs.preparation.questions import ask_for_source  # noqa: PLC0415
 
         ask_for_source(read_options)
 
     with _session(options, ask, PLOTS) as spark:
-        from pyspark_hutch.jobs.reporting import report  # noqa: PLC0415
+        from pyspark_hutch.jobs.report import report  # noqa: PLC0415
 
         file, progress = Path(options.file), Progress(sys.stderr)
         done = report(spark, read_options, file, key=options.key, progress=progress)

@@ -11,11 +11,11 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from pyspark_hutch.encoding.columns import COLUMNS
-from pyspark_hutch.jobs.batches import BatchName, Done, run_batches, spark_errors
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, counted, done_of
-from pyspark_hutch.jobs.progress import Progress, Standing
-from pyspark_hutch.jobs.saving import save, saves_once
+from pyspark_hutch.jobs.runs.batches import BatchName, Done, run_batches, spark_errors
+from pyspark_hutch.jobs.runs.progress import Progress, Standing
+from pyspark_hutch.jobs.runs.saves import save, saves_once
 from pyspark_hutch.jobs.sources import Pace, writing
 
 FORMATS: Final[Mapping[str, Mapping[str, str]]] = {

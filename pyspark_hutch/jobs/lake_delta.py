@@ -3,8 +3,8 @@
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from pyspark_hutch.jobs.batches import BatchName
 from pyspark_hutch.jobs.lakes import TableLake
+from pyspark_hutch.jobs.runs.batches import BatchName
 
 
 class DeltaLake(TableLake):

@@ -9,8 +9,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from pyspark_hutch.jobs.batches import BatchName
 from pyspark_hutch.jobs.lakes import SIGNS, TableLake
+from pyspark_hutch.jobs.runs.batches import BatchName
 from pyspark_hutch.jobs.sources import table_name
 
 QUERY: Final = "hutch.query"

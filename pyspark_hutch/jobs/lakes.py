@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from pyspark_hutch.jobs.batches import BatchName, Done
 from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.runs.batches import BatchName, Done
 from pyspark_hutch.jobs.sources import local
 
 BODY: Final = "body"

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyspark_hutch.jobs.errors import cut
-from pyspark_hutch.jobs.progress import duration, megabytes
+from pyspark_hutch.jobs.runs.progress import duration, megabytes
 from pyspark_hutch.jobs.statistics import Statistics, bin_end
 
 TOP_KEYS: Final = 20

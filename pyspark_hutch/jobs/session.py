@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_hutch.datasource import DefaultSource
 from pyspark_hutch.jobs.errors import JobFailed, in_one_line
-from pyspark_hutch.jobs.java import java_trouble
+from pyspark_hutch.jobs.preparation.java import java_trouble
 
 DEFAULTS: Final = {
     "spark.ui.enabled": "false",

@@ -8,8 +8,8 @@ from typing import Final
 
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.reading import read_settings
-from pyspark_hutch.options.writing import write_settings
+from pyspark_hutch.options.read_rules import read_settings
+from pyspark_hutch.options.write_rules import write_settings
 
 BUDGETS: Final = {"maxOffsetsPerTrigger": "500000", "maxBytesPerTrigger": "128m"}
 """Size of a batch: it fits into a driver of 1 GiB several times, and takes a few seconds."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from pyspark_hutch.jobs.batches import Done, RowsLeft, read_stream, run_batches
 from pyspark_hutch.jobs.lakes import Lake
-from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.runs.batches import Done, RowsLeft, read_stream, run_batches
+from pyspark_hutch.jobs.runs.progress import Progress
 from pyspark_hutch.jobs.sources import Pace, name_of
 
 

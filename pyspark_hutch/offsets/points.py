@@ -9,7 +9,8 @@ from hutch.stream.offsets import at_timestamp
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
+from pyspark_hutch.options.places import Point, PointKind, Where
+from pyspark_hutch.options.read_settings import Unmatched
 
 _BY_TIME: Final = (PointKind.TIMESTAMP, PointKind.MS_BACK)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Source
+from pyspark_hutch.options.read_settings import Source
 
 LOG: Final = logging.getLogger(__name__)
 

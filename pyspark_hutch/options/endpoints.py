@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import Unfit
 from pyspark_hutch.options.kinds import TEXT_BYTES_MAX, Kind, checked_text
-from pyspark_hutch.options.settings import is_password
+from pyspark_hutch.options.passwords import is_password
 
 PORT: Final = 5552
 TLS_PORT: Final = 5551

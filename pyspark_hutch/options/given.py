@@ -1,13 +1,16 @@
 """The options of one read or write: each checked by its row of the table, and looked up by name."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pyspark_hutch.options.connection_options import CLIENT_PROPERTIES_MAX, OWN_PROPERTIES
+from pyspark_hutch.options.connection_settings import CLIENT_PROPERTIES_MAX, OWN_PROPERTIES
 from pyspark_hutch.options.errors import SHOWN_CHARACTERS_MAX, Unfit, WrongOption, shown
 from pyspark_hutch.options.kinds import NAME_BYTES_MAX, checked_text
-from pyspark_hutch.options.option import READ, WRITE, Option, Use
+from pyspark_hutch.options.option import READ, WRITE, Option, Use, filled
 from pyspark_hutch.options.table import CLIENT_PREFIX, OPTIONS, is_sparks_own, nearest
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _SECRET_WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key")
 _NOT_SHOWN: Final = "(not shown)"
@@ -101,6 +104,11 @@ class Given:
         value = self.value(name, wanted)
         assert value is not None, name
         return value
+
+    def fields(self, settings: "type[DataclassInstance]") -> dict[str, Any]:
+        """Return the fields of settings that hold the value of an option, without missing ones."""
+        found = ((field, self._values.get(row.name.lower())) for field, row in filled(settings))
+        return {field: value for field, value in found if value is not None}
 
     def is_on(self, name: str) -> bool:
         """Return whether an option is true."""

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from pyspark_hutch.options.errors import Unfit, shown
 
@@ -40,10 +40,12 @@ class Kind:
     Attributes:
         takes: What it takes, in words that go on after "takes".
         parse: Makes the value of the text; raises `Unfit`.
+        text: Makes a text of a value, as it is shown for a default.
     """
 
     takes: str
     parse: Callable[[str], object]
+    text: Callable[[Any], str] = str
 
 
 def text_of(bytes_max: int = TEXT_BYTES_MAX, *, takes: str = "") -> Kind:
@@ -87,35 +89,29 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def one_of(values: Mapping[str, object]) -> Kind:
+    """Return the kind of a word, in any case, that stands for a value."""
+
+    def parse(text: str) -> object:
+        word = text.lower()
+        if word not in values:
+            raise Unfit("")
+        return values[word]
+
+    def text_of_value(value: object) -> str:
+        return next(word for word, meant in values.items() if meant == value)
+
+    *others, last = values
+    takes = f"{', '.join(others)} or {last}" if others else last
+    return Kind(takes, parse, text_of_value)
+
+
 def choice(*words: str) -> Kind:
     """Return the kind of one word of a few, in any case."""
-
-    def parse(text: str) -> str:
-        word = text.lower()
-        if word not in words:
-            raise Unfit("")
-        return word
-
-    return Kind(" or ".join((", ".join(words[:-1]), words[-1])), parse)
+    return one_of({word: word for word in words})
 
 
-def _flag(text: str) -> bool:
-    word = text.lower()
-    if word not in {"true", "false"}:
-        raise Unfit("")
-    return word == "true"
-
-
-FLAG: Final = Kind("true or false", _flag)
-
-
-def _streams_only(text: str) -> str:
-    if text.lower() != "streams":
-        raise Unfit("")
-    return "streams"
-
-
-STREAMS_ONLY: Final = Kind("streams", _streams_only)
+FLAG: Final = one_of({"true": True, "false": False})
 
 
 def duration(low_ms: int, high_ms: int) -> Kind:
@@ -131,6 +127,7 @@ def duration(low_ms: int, high_ms: int) -> Kind:
         f"a time with its unit, as 500ms, 10s, 15m, 1h or 7d, "
         f"from {shortest(low_ms)} to {shortest(high_ms)}",
         parse,
+        shortest,
     )
 
 

@@ -27,10 +27,10 @@ _USES: Final = (
 def document() -> str:
     """Return a heading and a table for each group of options."""
     parts: list[str] = []
-    for group in TABLE:
-        parts += [f"### {group.title}", ""]
+    for title, options in TABLE.items():
+        parts += [f"### {title}", ""]
         parts += ["| option | for | takes | without it | meaning |", "|---|---|---|---|---|"]
-        parts += [_row(option) for option in group.options]
+        parts += [_row(option) for option in options]
         parts.append("")
     return "\n".join(parts)
 

@@ -1,11 +1,13 @@
-"""Values of the options about the start and end of a read: offsets and times."""
+"""Places in streams, where a read starts and ends, and the options' texts for them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
-from pyspark_hutch.options.errors import Unfit, shown
+from pyspark_hutch.options.errors import Unfit, WrongOption, shown
 from pyspark_hutch.options.kinds import (
     INTEGER_MAX,
     Kind,
@@ -14,7 +16,80 @@ from pyspark_hutch.options.kinds import (
     json_object,
     whole_number,
 )
-from pyspark_hutch.options.settings import Point, PointKind
+
+NAMES_SHOWN_MAX: Final = 5  # of streams in an error
+
+
+class PointKind(StrEnum):
+    """The meaning of `Point.number`."""
+
+    EARLIEST = "earliest"  # nothing: the first row that is kept
+    LATEST = "latest"  # nothing: behind the last row when the query begins
+    OFFSET = "offset"  # the offset of the row
+    ROWS_BACK = "rows back"  # so many rows before the end
+    MS_BACK = "ms back"  # milliseconds before the query begins
+    TIMESTAMP = "timestamp"  # milliseconds since 1970: the first row that is not older
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place in a stream. As a start it is the first row read, as an end the first not read."""
+
+    kind: PointKind
+    number: int = 0
+    incarnation: str | None = None  # of the stream that the offset was taken from, if it is known
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The start or end of a read: one point for all streams, or one for each by its name."""
+
+    option: str  # the option that said it, or whose default it is
+    everywhere: Point | None = None
+    by_stream: tuple[tuple[str, Point], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams that are named, which must be all that are read; empty with `everywhere`."""
+        return tuple(name for name, _ in self.by_stream)
+
+    def points(self, streams: tuple[str, ...]) -> Mapping[str, Point]:
+        """Return the point of each of the streams that are read.
+
+        Raises:
+            WrongOption: Points were given by name, for other streams than these.
+        """
+        if self.everywhere is not None:
+            return dict.fromkeys(streams, self.everywhere)
+        require_exact(self.option, self.names, streams)
+        return dict(self.by_stream)
+
+
+def require_exact(option: str, given_names: tuple[str, ...], real_names: tuple[str, ...]) -> None:
+    """Check that an option names each stream that is read, and no other.
+
+    Raises:
+        WrongOption: A stream is missing, or one is named that is not read.
+    """
+    parts = [
+        f"{word} {_listed(names)}"
+        for word, names in (
+            ("misses", sorted(set(real_names) - set(given_names))),
+            ("names what is not read,", sorted(set(given_names) - set(real_names))),
+        )
+        if names
+    ]
+    if parts:
+        raise WrongOption(
+            f"option {option}: must name each stream that is read: it {' and '.join(parts)}"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - NAMES_SHOWN_MAX
+    text = ", ".join(shown(name) for name in names[:NAMES_SHOWN_MAX])
+    return f"{text} and {more} more" if more > 0 else text
+
 
 EARLIEST: Final = Point(PointKind.EARLIEST)
 LATEST: Final = Point(PointKind.LATEST)

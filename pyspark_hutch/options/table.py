@@ -3,28 +3,30 @@
 from difflib import get_close_matches
 from typing import Final
 
-from pyspark_hutch.options.connection_options import SERVERS, TLS, USER
-from pyspark_hutch.options.option import Group, Option
-from pyspark_hutch.options.read_options import BATCHES, END, ROWS, SOURCE, START
-from pyspark_hutch.options.write_options import CREATION, DELIVERY, MESSAGES
+from pyspark_hutch.options.option import Heading, Option, contents
+from pyspark_hutch.options.read_settings import ReadSettings
+from pyspark_hutch.options.write_settings import WriteSettings
 
-TABLE: Final[tuple[Group, ...]] = (
-    SERVERS,
-    USER,
-    TLS,
-    SOURCE,
-    START,
-    END,
-    BATCHES,
-    ROWS,
-    DELIVERY,
-    MESSAGES,
-    CREATION,
-)
-"""All options by group, in the order of the page."""
+
+def _groups() -> dict[str, list[Option]]:
+    """Return the options of a read and then of a write by heading; what both have comes once."""
+    groups: dict[str, list[Option]] = {}
+    group: list[Option] = []
+    found: set[str] = set()
+    for entry in (*contents(ReadSettings), *contents(WriteSettings)):
+        if isinstance(entry, Heading):
+            group = groups.setdefault(entry.title, [])
+        elif entry.name not in found:
+            found.add(entry.name)
+            group.append(entry)
+    return groups
+
+
+TABLE: Final = _groups()
+"""All options by heading, in the order of the page."""
 
 OPTIONS: Final[dict[str, Option]] = {
-    option.name.lower(): option for group in TABLE for option in group.options
+    option.name.lower(): option for group in TABLE.values() for option in group
 }
 """All options by their names in lower case, which is how Spark hands them over."""
 

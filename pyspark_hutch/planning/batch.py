@@ -2,8 +2,8 @@
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
-from pyspark_hutch.options.settings import ReadSettings, Source
-from pyspark_hutch.planning.choosing import facts_of
+from pyspark_hutch.options.read_settings import ReadSettings, Source
+from pyspark_hutch.planning.fact_choice import facts_of
 from pyspark_hutch.planning.facts import Facts, Found
 from pyspark_hutch.planning.splits import Split, StreamRange
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import Source, Splitting
+from pyspark_hutch.options.read_settings import Source, Splitting
 from pyspark_hutch.planning.splits import Split, StreamRange
 
 

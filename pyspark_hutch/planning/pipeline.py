@@ -13,7 +13,7 @@ from hutch.client.login import Endpoint
 from hutch.stream import pipeline_messages as p
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.client.describing import (
+from pyspark_hutch.client.descriptions import (
     Planned,
     bounds_of,
     described,
@@ -23,7 +23,7 @@ from pyspark_hutch.client.describing import (
 )
 from pyspark_hutch.offsets.streams import PartitionStream, streams_of
 from pyspark_hutch.options.errors import WrongOption, shown
-from pyspark_hutch.options.settings import Source, Splitting
+from pyspark_hutch.options.read_settings import Source, Splitting
 from pyspark_hutch.planning.admission import WHOLE, share
 from pyspark_hutch.planning.facts import Found, Reach
 from pyspark_hutch.planning.pieces import (

@@ -13,8 +13,7 @@ from hutch.stream.offsets import OffsetSpec, at_offset
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.read_options import PARTITIONS_MAX
-from pyspark_hutch.options.settings import Splitting
+from pyspark_hutch.options.read_settings import PARTITIONS_MAX, Splitting
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from hutch.client.login import Endpoint
 from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.streams import streams_of
-from pyspark_hutch.options.settings import Source, Splitting
+from pyspark_hutch.options.read_settings import Source, Splitting
 from pyspark_hutch.planning.admission import share
 from pyspark_hutch.planning.facts import Found, Reach
 from pyspark_hutch.planning.sizes import RowSizes

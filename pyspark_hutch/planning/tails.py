@@ -7,8 +7,8 @@ from hutch.client.errors import ClientError, Refused
 from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import ReadSettings
-from pyspark_hutch.planning.choosing import facts_of
+from pyspark_hutch.options.read_settings import ReadSettings
+from pyspark_hutch.planning.fact_choice import facts_of
 from pyspark_hutch.planning.facts import Facts, Found
 
 LOOK_S: Final = 0.2

@@ -9,7 +9,7 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.decoding.decoder import Decoder
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.options.settings import ReadSettings
+from pyspark_hutch.options.read_settings import ReadSettings
 from pyspark_hutch.planning.splits import Split
 
 

@@ -7,7 +7,7 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import WriteSettings
+from pyspark_hutch.options.write_settings import WriteSettings
 from pyspark_hutch.sink.targets import Targets, prepare
 
 

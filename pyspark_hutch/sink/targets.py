@@ -7,7 +7,7 @@ from hutch.client.errors import Refused, in_words
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.options.settings import Creation, WriteSettings
+from pyspark_hutch.options.write_settings import Creation, WriteSettings
 
 _DONE = (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS)
 
@@ -73,7 +73,7 @@ def routes(
 
 
 def _create_stream(cluster: Cluster, stream: str, creation: Creation) -> None:
-    request = m.CreateStream(stream, dict(creation.arguments))
+    request = m.CreateStream(stream, creation.arguments)
     _create(cluster, "create_stream", request, f"stream {stream!r}")
 
 
@@ -81,7 +81,7 @@ def _create_super_stream(cluster: Cluster, super_stream: str, creation: Creation
     assert creation.partitions is not None, "a super stream is made with partitions"
     keys = tuple(str(index) for index in range(creation.partitions))
     streams = tuple(f"{super_stream}-{key}" for key in keys)
-    request = m.CreateSuperStream(super_stream, streams, keys, dict(creation.arguments))
+    request = m.CreateSuperStream(super_stream, streams, keys, creation.arguments)
     _create(cluster, "create_super_stream", request, f"super stream {super_stream!r}")
 
 

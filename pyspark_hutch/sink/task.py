@@ -16,12 +16,12 @@ from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
 from pyspark_hutch.encoding.routing import ByHash, ByKey, Routing, ToStream
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import WriteSettings
-from pyspark_hutch.sink.committing import Staged
-from pyspark_hutch.sink.numbering import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
+from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.sink.commits import Staged
 from pyspark_hutch.sink.plan import may_be_staged
-from pyspark_hutch.sink.publishing import Publishing
-from pyspark_hutch.sink.staging import Purpose, Staging
+from pyspark_hutch.sink.publishers import Publishing
+from pyspark_hutch.sink.publishing_ids import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
+from pyspark_hutch.sink.stages import Purpose, Staging
 from pyspark_hutch.sink.targets import Targets, routes
 
 PRODUCER_NAME: Final = "hutch"

@@ -280,7 +280,7 @@ def test_a_report_is_about_the_other_rows(
 
 
 def test_a_job_counts_each_batch_once_and_none_that_was_done_before() -> None:
-    from pyspark_hutch.jobs.batches import Done, _Handler
+    from pyspark_hutch.jobs.runs.batches import Done, _Handler
 
     def progress(number: int, rows: int) -> dict[str, Any]:
         start, end = '{"a": {"o": 10}}', '{"a": {"o": 20}}'

@@ -345,7 +345,7 @@ def test_a_key_that_is_no_expression_is_one_line(
 
 
 def test_batches_are_saved_once_where_the_server_and_the_columns_let_them(place: Place) -> None:
-    from pyspark_hutch.jobs.saving import saves_once
+    from pyspark_hutch.jobs.runs.saves import saves_once
 
     ours = place.options | {"stream": "a"}
     with FakeSink("a") as other:
@@ -369,7 +369,7 @@ def test_without_java_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_rows_done_are_shown_with_the_lag_of_the_same_moment() -> None:
-    from pyspark_hutch.jobs.batches import Done, _Handler
+    from pyspark_hutch.jobs.runs.batches import Done, _Handler
 
     handler = _Handler(lambda _batch, name: Done(rows=10 * name.number))
     handler.query.set_result("query")

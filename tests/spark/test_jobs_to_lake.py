@@ -26,8 +26,8 @@ from tests.spark.queries import eventually
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_hutch.jobs.batches import BatchName, Done
     from pyspark_hutch.jobs.lakes import Lake
+    from pyspark_hutch.jobs.runs.batches import BatchName, Done
 
 __all__ = ["run"]
 
@@ -119,8 +119,8 @@ def test_a_job_that_dies_between_lake_and_checkpoint_lands_every_row_once(
 def test_a_job_that_goes_on_after_a_kill_asks_the_server_what_is_left(
     place: Place, stream: str
 ) -> None:
-    from pyspark_hutch.jobs.batches import RowsLeft
-    from pyspark_hutch.jobs.progress import Standing
+    from pyspark_hutch.jobs.runs.batches import RowsLeft
+    from pyspark_hutch.jobs.runs.progress import Standing
 
     with place.client() as client:
         publish(client, stream, json_bodies(30))

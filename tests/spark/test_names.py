@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from pyspark_hutch.jobs.java import java_trouble
+from pyspark_hutch.jobs.preparation.java import java_trouble
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.spark.conftest import SPARK_SETTINGS, Place, Read

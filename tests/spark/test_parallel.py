@@ -28,7 +28,7 @@ import pyarrow as pa
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import plan_batch
 from pyspark_hutch.rows.split_rows import rows_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
-from pyspark_hutch.reading import BatchReader
+from pyspark_hutch.batch_reads import BatchReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark_hutch.jobs.progress import Progress, Standing
+from pyspark_hutch.jobs.runs.progress import Progress, Standing
 from tests.spark.conftest import Place
 from tests.spark.publishing import publish
 
@@ -37,10 +37,10 @@ class Shown(Progress):
 def test_progress_moves_within_a_batch(
     spark: SparkSession, place: Place, stream: str, tmp_path: Path
 ) -> None:
-    from pyspark_hutch.jobs.copying import Target, copy
-    from pyspark_hutch.jobs.functions import named_function
+    from pyspark_hutch.jobs.preparation.functions import named_function
     from pyspark_hutch.jobs.sources import Pace
-    from pyspark_hutch.jobs.transforming import Transform
+    from pyspark_hutch.jobs.to_stream import Target, copy
+    from pyspark_hutch.jobs.transform import Transform
 
     (tmp_path / "rows.py").write_text(SLOW)
     with place.client() as client:

@@ -194,7 +194,7 @@ def test_a_save_says_that_rows_may_be_doubled(
     from pyspark.sql.types import StringType, StructType
 
     from pyspark_hutch.sink.task import Written
-    from pyspark_hutch.writing import BatchWriter, Done, StreamWriter
+    from pyspark_hutch.writes import BatchWriter, Done, StreamWriter
 
     schema = StructType().add("body", StringType())
     options = place.options | {"stream": stream, "createStream": "true", "delivery": "none"}
@@ -210,7 +210,7 @@ def test_a_save_says_that_rows_may_be_doubled(
     said = {
         record.message: record.levelno
         for record in caplog.records
-        if record.name == "pyspark_hutch.writing"
+        if record.name == "pyspark_hutch.writes"
     }
     again = "hutch: delivery=none: rows are written at least once, and again where Spark tries a "
     assert said == {

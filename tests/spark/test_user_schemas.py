@@ -13,7 +13,7 @@ from pyspark.sql.types import (
 )
 
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Decoding
+from pyspark_hutch.options.read_settings import Decoding
 from pyspark_hutch.schemas import columns_of, schema_of
 
 OFFSET = StructField("offset", LongType())

@@ -2,7 +2,7 @@
 
 The framings are those that the official clients write: members of gzip, snappy in its framing
 format, frames of lz4 and of zstd. A bare block of snappy is taken too, since some clients leave the
-codec to their users. `pyspark_hutch.decoding.decompressing` does the same without cramjam, which
+codec to their users. `pyspark_hutch.decoding.codecs` does the same without cramjam, which
 Spark workers may lack. The memory used meanwhile is twice the room for bytes, and no more than the
 room for memory apart; zstd takes a window of at most 128 MiB more, as far as it is filled.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.offsets.position import Position
-from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import plan_batch
 from pyspark_hutch.planning.splits import Split
-from pyspark_hutch.planning.streaming import StreamPlanner
+from pyspark_hutch.planning.streaming_plan import StreamPlanner
 from pyspark_hutch.planning.tails import LOOK_S
 from tests.integration.server import HutchServer
 from tests.spark.proxy import Proxy

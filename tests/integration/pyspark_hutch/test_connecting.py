@@ -22,7 +22,8 @@ from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.decoding.decoder import Decoder
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.options.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings, TlsSettings
+from pyspark_hutch.options.passwords import Password
 from tests.client import Client
 from tests.fake_server import FakeServer, Talk, chunk, chunks
 from tests.integration.administrator import IMPATIENT, ctl
@@ -135,7 +136,9 @@ def test_tls_to_a_plain_port_is_an_error_in_time(secured: HutchServer, made: Cer
 
 def test_wrong_users_and_hosts_are_refused_by_name(secured: HutchServer) -> None:
     endpoint = Endpoint(secured.host, secured.port)
-    wrong_user = ConnectionSettings((endpoint,), "nobody", Password("password", "secret"))
+    wrong_user = ConnectionSettings(
+        (endpoint,), username="nobody", password=Password("password", "secret")
+    )
     wrong_host = ConnectionSettings((endpoint,), vhost="elsewhere")
 
     with pytest.raises(Refused, match="refused user 'nobody': user name or password is wrong"):
@@ -148,7 +151,9 @@ def test_a_user_without_the_right_to_read_is_told_so(secured: HutchServer) -> No
     ctl(secured, "add_user", "blind", stdin=b"secret\n")
     ctl(secured, "set_permissions", "blind", "", ".*", "")
     endpoint = Endpoint(secured.host, secured.port)
-    settings = ConnectionSettings((endpoint,), "blind", Password("password", "secret"))
+    settings = ConnectionSettings(
+        (endpoint,), username="blind", password=Password("password", "secret")
+    )
     cluster = Cluster(settings, NAME)
 
     with pytest.raises(Refused, match="stream 's' may not be used by this user"):

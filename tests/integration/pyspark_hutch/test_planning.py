@@ -16,7 +16,7 @@ from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import DataLoss, Range
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import describe_batch
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.planning.tails import LIST_S

@@ -15,7 +15,7 @@ from hutch.stream import messages as m
 from pyspark_hutch.client import range_reader
 from pyspark_hutch.client.range_reader import DataLoss
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import Splitting
+from pyspark_hutch.options.read_settings import Splitting
 from pyspark_hutch.planning.splits import StreamRange, plan
 from tests.client import Client
 from tests.integration.conftest import StartServer, assert_no_traceback, external_endpoint
@@ -249,7 +249,7 @@ from contextlib import closing
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 from hutch.client.login import Endpoint
 
 host, port, stream, high = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])

@@ -11,9 +11,9 @@ import pytest
 from hutch.client.errors import Refused
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import plan_batch
-from pyspark_hutch.sink.committing import commit
+from pyspark_hutch.sink.commits import commit
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer

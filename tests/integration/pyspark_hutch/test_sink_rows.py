@@ -14,7 +14,7 @@ from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
 from pyspark_hutch.encoding.errors import MessageTooLarge, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
-from pyspark_hutch.sink.publishing import WAITING_BYTES_MAX
+from pyspark_hutch.sink.publishers import WAITING_BYTES_MAX
 from pyspark_hutch.sink.task import Written
 from tests.client import Client
 from tests.integration.clients.loop import eventually, run

@@ -7,7 +7,7 @@ import ssl
 from compat.certificates import Certificates
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded, encode_command
-from pyspark_hutch.options.settings import TlsSettings
+from pyspark_hutch.options.connection_settings import TlsSettings
 from tests.fake_server import Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published
 

@@ -9,8 +9,8 @@ import pytest
 
 from hutch.client.errors import Refused
 from hutch.stream.pipeline_messages import StagesCommitted
-from pyspark_hutch.sink import staging as staging_module
-from pyspark_hutch.sink.committing import Staged, commit
+from pyspark_hutch.sink import stages as stages_module
+from pyspark_hutch.sink.commits import Staged, commit
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
@@ -47,7 +47,7 @@ def committed(server: HutchServer, *staged: Staged) -> StagesCommitted:
 def test_rows_are_there_once_after_kills_at_every_step(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(staging_module, "FRAME_BYTES", 4_000)
+    monkeypatch.setattr(stages_module, "FRAME_BYTES", 4_000)
     server = start_server()
     make(server, "s", "t")
     settings = settings_for(server, **PATIENT, **options)
@@ -95,7 +95,7 @@ def test_a_task_too_large_to_begin_anew_goes_on_after_kills(
     staged = stage(settings_for(server, **PATIENT), pieces, before_batch=kill)
     restarts[43].join()
 
-    assert sum(map(len, bodies)) > 40 << 20 > staging_module.KEPT_BYTES_MAX
+    assert sum(map(len, bodies)) > 40 << 20 > stages_module.KEPT_BYTES_MAX
     committed(server, staged)
     assert bodies_in(server, "s") == bodies
     assert bodies_in(server, "t") == small

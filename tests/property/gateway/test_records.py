@@ -21,8 +21,9 @@ from gateway.log.records.writing import RecordWriter
 from gateway.log.retention import Cut, remove_before
 from hutch.formats.entries import sub_batch_at
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
-from pyspark_hutch.decoding import UnopenedSubBatch, Wanted, decompressing
-from pyspark_hutch.options.settings import Fate
+from pyspark_hutch.decoding import UnopenedSubBatch, Wanted
+from pyspark_hutch.decoding import codecs as codecs_module
+from pyspark_hutch.options.read_settings import Fate
 from tests.chunks import COMPRESS, GZIP, NONE, ZSTD, Entry, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import batches_of, chunk_of
 from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, passing_rig, put
@@ -352,4 +353,4 @@ def test_what_the_server_opens_spark_opens_too_and_nothing_else_is_raised(batch:
     except BadSubBatch:
         return  # Spark overlooks the checksums of snappy, and the end of lz4
 
-    assert uncompressed(encoded, head, decompressing.CODECS) == raw
+    assert uncompressed(encoded, head, codecs_module.CODECS) == raw

@@ -18,11 +18,11 @@ from pyspark_hutch.decoding import (
     Decoder,
     UnopenedSubBatch,
     Wanted,
-    gathering,
+    open_batch,
     sections,
     vectors,
 )
-from pyspark_hutch.options.settings import Fate
+from pyspark_hutch.options.read_settings import Fate
 from tests.chunks import GZIP, HEADER, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, chunk_of, rows_of, way_of
 from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
@@ -39,10 +39,10 @@ def tiny() -> Iterator[None]:
     """Set limits such that every chunk crosses some."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectors, "_FEW", 1)
-        patch.setattr(gathering, "ROWS_MAX", 7)
-        patch.setattr(gathering, "SECTION_ROWS_MAX", 3)
-        patch.setattr(gathering, "BATCH_BYTES_MAX", 100)
-        patch.setattr(gathering, "_BODIES_MIN", 4)
+        patch.setattr(open_batch, "ROWS_MAX", 7)
+        patch.setattr(open_batch, "SECTION_ROWS_MAX", 3)
+        patch.setattr(open_batch, "BATCH_BYTES_MAX", 100)
+        patch.setattr(open_batch, "_BODIES_MIN", 4)
         patch.setattr(sections, "_PENDING_MAX", 2)
         patch.setattr(sections, "_FEW", 0)
         yield
@@ -96,7 +96,7 @@ def test_rows_are_those_of_the_model(
         batches = batches_of(delivered, wanted, way, low, high)
 
         assert [simple(row) for row in rows_in(batches)] == rows
-        assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
+        assert all(0 < batch.num_rows <= open_batch.ROWS_MAX for batch in batches)
 
 
 @some

@@ -13,7 +13,8 @@ from hutch.client.login import Endpoint
 from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import ConnectionSettings, Splitting
+from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.read_settings import Splitting
 from pyspark_hutch.planning.splits import StreamRange, plan
 from tests.reading_rig import NAME
 

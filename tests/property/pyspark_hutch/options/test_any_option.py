@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.options.table import OPTIONS
-from pyspark_hutch.options.writing import write_settings
+from pyspark_hutch.options.write_rules import write_settings
 
 SECRET = "hunter2"
 

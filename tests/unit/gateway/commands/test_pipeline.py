@@ -12,7 +12,8 @@ import pytest
 from gateway import cli
 from gateway.commands import pipeline
 from gateway.commands.pipeline import JOBS
-from pyspark_hutch.jobs import commands, extras
+from pyspark_hutch.jobs import commands
+from pyspark_hutch.jobs.preparation import extras
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -10,7 +10,7 @@ from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 from tests.fake_server import FakeServer, Talk, chunks
 from tests.reading_rig import NAME, cluster_of, settings_of
 

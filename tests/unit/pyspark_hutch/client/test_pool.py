@@ -12,7 +12,7 @@ from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.pool import Name, Pool
-from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import ConnectionSettings
 from tests.fake_server import FakeServer
 from tests.reading_rig import settings_of
 from tests.waiting import HANG_S

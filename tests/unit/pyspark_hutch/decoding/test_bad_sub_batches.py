@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pyspark_hutch.decoding import Decoder, UnopenedSubBatch, Wanted
-from pyspark_hutch.decoding.gathering import BATCH_BYTES_MAX, ROWS_MAX
-from pyspark_hutch.options.settings import Fate
+from pyspark_hutch.decoding.open_batch import BATCH_BYTES_MAX, ROWS_MAX
+from pyspark_hutch.options.read_settings import Fate
 from pyspark_hutch.rows.columns import DEFAULT
 from tests.chunks import GZIP, LZ4, NONE, SNAPPY, ZSTD, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import (

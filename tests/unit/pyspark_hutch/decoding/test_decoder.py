@@ -11,7 +11,7 @@ import pytest
 
 from hutch.formats.amqp.writing import BasicProperties, pack_message
 from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted
-from pyspark_hutch.decoding.gathering import BATCH_BYTES_MAX, ROWS_MAX
+from pyspark_hutch.decoding.open_batch import BATCH_BYTES_MAX, ROWS_MAX
 from pyspark_hutch.rows.columns import DEFAULT
 from tests.chunks import GZIP, HEADER, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import (

@@ -10,7 +10,8 @@ from hutch.stream.offsets import OffsetType
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
+from pyspark_hutch.options.places import Point, PointKind, Where
+from pyspark_hutch.options.read_settings import Unmatched
 from tests.fake_server import FakeServer, Talk
 from tests.reading_rig import cluster_of
 

@@ -5,7 +5,7 @@ import pytest
 from hutch.client.errors import Refused
 from pyspark_hutch.offsets.streams import PartitionStream, streams_of
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Source
+from pyspark_hutch.options.read_settings import Source
 from tests.fake_server import FakeServer
 from tests.reading_rig import cluster_of
 

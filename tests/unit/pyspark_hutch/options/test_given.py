@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_hutch.options.connection_options import CLIENT_PROPERTIES_MAX, OWN_PROPERTIES
+from pyspark_hutch.options.connection_settings import CLIENT_PROPERTIES_MAX, OWN_PROPERTIES
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given, unused
 from pyspark_hutch.options.option import Use

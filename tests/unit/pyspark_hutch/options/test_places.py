@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_hutch.options.errors import Unfit
+from pyspark_hutch.options.errors import Unfit, WrongOption
 from pyspark_hutch.options.kinds import Kind
 from pyspark_hutch.options.places import (
     EARLIEST,
@@ -8,10 +8,14 @@ from pyspark_hutch.options.places import (
     INSTANT,
     INSTANTS,
     LATEST,
+    NAMES_SHOWN_MAX,
     STARTING_OFFSETS,
     TIMESTAMP_MS_MAX,
+    Point,
+    PointKind,
+    Where,
+    require_exact,
 )
-from pyspark_hutch.options.settings import Point, PointKind
 
 
 def at(offset: int, incarnation: str | None = None) -> Point:
@@ -165,3 +169,41 @@ def test_what_is_no_time_of_a_stream_is_refused_with_it(value: str) -> None:
 
 def test_times_by_stream_are_json() -> None:
     assert refused(INSTANTS, "12") == ""
+
+
+def test_a_point_for_all_is_the_point_of_each_stream() -> None:
+    point = Point(PointKind.EARLIEST)
+
+    assert Where("startingOffsets", everywhere=point).points(("b", "a")) == {"a": point, "b": point}
+
+
+def test_points_by_name_are_those_of_the_streams() -> None:
+    a, b = Point(PointKind.OFFSET, 1), Point(PointKind.OFFSET, 2)
+    where = Where("startingOffsets", by_stream=(("a", a), ("b", b)))
+
+    assert where.points(("b", "a")) == {"a": a, "b": b}
+    with pytest.raises(WrongOption, match="option startingOffsets"):
+        where.points(("a",))
+
+
+def test_names_that_are_missing_or_too_many_are_told_in_one_line() -> None:
+    with pytest.raises(WrongOption) as caught:
+        require_exact("endingOffsets", ("a", "x", "y"), ("a", "b"))
+
+    assert str(caught.value) == (
+        "option endingOffsets: must name each stream that is read: it misses 'b' and names what is "
+        "not read, 'x', 'y'"
+    )
+
+
+def test_the_same_names_in_another_order_are_right() -> None:
+    require_exact("endingOffsets", ("a", "b"), ("b", "a"))
+
+
+def test_many_names_are_told_in_part() -> None:
+    most = tuple(f"s{number}" for number in range(NAMES_SHOWN_MAX))
+
+    with pytest.raises(WrongOption, match=r"'s4'$"):
+        require_exact("startingOffsets", (), most)
+    with pytest.raises(WrongOption, match=r"'s4' and 2 more$"):
+        require_exact("startingOffsets", (), (*most, "t", "u"))

@@ -8,12 +8,11 @@ from pyspark_hutch.options.endpoints import Address, Uri
 from pyspark_hutch.options.errors import WrongOption, shown
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Option, Use
-from pyspark_hutch.options.places import EARLIEST, LATEST
-from pyspark_hutch.options.settings import Point, PointKind
+from pyspark_hutch.options.places import EARLIEST, LATEST, Point, PointKind
 from pyspark_hutch.options.table import OPTIONS, SPARKS_OWN, TABLE, is_sparks_own, nearest
 
 TIME = Point(PointKind.TIMESTAMP, 12)
-ROWS = {option.name: option for group in TABLE for option in group.options}
+ROWS = {option.name: option for options in TABLE.values() for option in options}
 
 # Option: texts that it takes with their values, texts that it does not take.
 EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
@@ -27,7 +26,7 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
         ["", "localhost:5552", "amqp://h"],
     ),
     "vhost": ({"/": "/", "v w": "v w"}, ["", "a\nb", "x" * 4_097]),
-    "advertised": ({"use": "use", "Ignore": "ignore"}, ["", "true"]),
+    "advertised": ({"use": True, "Ignore": False}, ["", "true"]),
     "connectTimeoutMs": ({"1": 1, "86400000": 86_400_000}, ["0", "86400001", "x", "-1", "1s"]),
     "requestTimeoutMs": ({"1": 1, "86400000": 86_400_000}, ["0", "86400001", "x", "-1", "1s"]),
     "pollTimeoutMs": ({"1": 1, "86400000": 86_400_000}, ["0", "86400001", "x", "-1", "1s"]),
@@ -63,7 +62,7 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
     ),
     "assign": ({'{"a": [0, 2]}': (("a", (0, 2)),)}, ["", "a", '{"a": [0.5]}']),
     "streamPattern": ({"^orders-[0-9]+$": "^orders-[0-9]+$"}, ["", "x" * 1_025, "a\nb"]),
-    "metadata": ({"streams": "streams", "Streams": "streams"}, ["", "tables"]),
+    "metadata": ({"streams": True, "Streams": True}, ["", "tables"]),
     "readMode": ({}, ["direct", "stream"]),
     "segmentRoot": ({}, ["/data"]),
     "startingOffsets": (
@@ -100,7 +99,7 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
     "metadataFields": ({"footer,header": ("header", "footer")}, ["", "headers", "offset"]),
     "includeProperties": ({"true": True, "FALSE": False}, ["", "yes", "1"]),
     "includeChunkInfo": ({"true": True, "FALSE": False}, ["", "yes", "1"]),
-    "applicationProperties": ({"map": "map", "Variant": "variant"}, ["", "json"]),
+    "applicationProperties": ({"map": False, "Variant": True}, ["", "json"]),
     "appColumns": ({"a int": (("a", "int"),)}, ["", "a", "a map", "offset int", "a int, A int"]),
     "badSubBatches": (
         {"fail": "fail", "SKIP": "skip", "raw": "raw"},

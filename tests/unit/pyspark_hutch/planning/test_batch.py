@@ -4,14 +4,8 @@ import pytest
 
 from hutch.client.errors import Refused
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import (
-    Point,
-    PointKind,
-    ReadSettings,
-    Source,
-    Splitting,
-    Where,
-)
+from pyspark_hutch.options.places import Point, PointKind, Where
+from pyspark_hutch.options.read_settings import ReadSettings, Source, Splitting
 from pyspark_hutch.planning.batch import plan_batch
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
@@ -28,10 +22,10 @@ def planned(
     server: FakeServer, start: Point, end: Point, *streams: str, parts: int | None = None
 ) -> list[tuple[str, int, int]]:
     settings = ReadSettings(
-        settings_of(server),
-        Source(streams=streams),
-        Where("startingOffsets", start),
-        Where("endingOffsets", end),
+        connection=settings_of(server),
+        source=Source(streams=streams),
+        starting=Where("startingOffsets", start),
+        ending=Where("endingOffsets", end),
         splitting=Splitting(partitions_min=parts),
     )
     splits = plan_batch(cluster_of(server), settings)

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Splitting
+from pyspark_hutch.options.read_settings import Splitting
 from pyspark_hutch.planning.splits import StreamRange, counts_of, cut, even_cuts, plan
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of

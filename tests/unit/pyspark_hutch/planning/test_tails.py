@@ -4,7 +4,8 @@ import pytest
 
 from hutch.client.errors import Refused, ServerGone
 from pyspark_hutch.client.cluster import Bounds
-from pyspark_hutch.options.settings import Point, PointKind, ReadSettings, Source, Where
+from pyspark_hutch.options.places import Point, PointKind, Where
+from pyspark_hutch.options.read_settings import ReadSettings, Source
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S, Tails
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
@@ -34,7 +35,12 @@ def clock() -> Clock:
 @pytest.fixture
 def tails(server: FakeServer, clock: Clock) -> Tails:
     starting = Where("startingOffsets", Point(PointKind.LATEST))
-    settings = ReadSettings(settings_of(server), Source(streams=("a", "b")), starting, None)
+    settings = ReadSettings(
+        connection=settings_of(server),
+        source=Source(streams=("a", "b")),
+        starting=starting,
+        ending=None,
+    )
     return Tails(cluster_of(server, planner_retries=0), settings, clock)
 
 

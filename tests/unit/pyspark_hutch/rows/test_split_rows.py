@@ -7,14 +7,8 @@ from pyspark_hutch.client.range_reader import DataLoss
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import (
-    Filter,
-    Point,
-    PointKind,
-    ReadSettings,
-    Source,
-    Where,
-)
+from pyspark_hutch.options.places import Point, PointKind, Where
+from pyspark_hutch.options.read_settings import Filter, ReadSettings, Source
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.rows.split_rows import rows_of
 from tests.fake_server import FakeServer, chunk, chunks
@@ -32,10 +26,10 @@ def server() -> Iterator[FakeServer]:
 
 def rows(server: FakeServer, low: int, high: int, **more: object) -> Iterator[dict[str, object]]:
     settings = ReadSettings(
-        settings_of(server),
-        Source(super_streams=("p",)),
-        Where("startingOffsets", Point(PointKind.EARLIEST)),
-        None,
+        connection=settings_of(server),
+        source=Source(super_streams=("p",)),
+        starting=Where("startingOffsets", Point(PointKind.EARLIEST)),
+        ending=None,
         **more,  # type: ignore[arg-type]  # as a test says
     )
     place = PartitionStream("p-3", "p", 3)

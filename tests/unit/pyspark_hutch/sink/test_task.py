@@ -10,7 +10,7 @@ from pyspark_hutch.client.pool import Name
 from pyspark_hutch.encoding.errors import BadColumn, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.sink.numbering import TaskIdentity
+from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import Targets
 from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
 from tests.sink_rig import (
