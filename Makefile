@@ -170,8 +170,8 @@ spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a mas
 spark-chaos: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark copies a million rows through kills of each kind, none may be lost or doubled
 	$(ON_DISK) $(SPARK_PYTHON) -m tests.spark.chaos $(ARGS)
 
-test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
-	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) tests/spark/test_round_trip.py $(ARGS)
+test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip, and a job from the archive, with the oldest Spark that will do
+	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) tests/spark/test_round_trip.py tests/spark/test_archive.py $(ARGS)
 
 # In one process, which can print the tables; each of more workers starts a broker of its own.
 compat: WORKERS := 0

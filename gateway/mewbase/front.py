@@ -16,7 +16,7 @@ from gateway.mewbase.refusals import LoginFailed, Refusal, refusal_of
 from gateway.mewbase.session import Session
 from gateway.mewbase.wire import reading, writing
 from gateway.mewbase.wire.errors import BadRequest, Code, Unreadable
-from gateway.mewbase.wire.frames import RESPONSE, SUBRESPONSE
+from gateway.mewbase.wire.frames import RESPONSE, SUBRESPONSE, TELL_EXISTS
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import run
 from gateway.server.front import Limits, Ports
@@ -133,11 +133,10 @@ class MewbaseFront:
             as_text = self.link.errors_as_text()
         if frame_type == "CONNECT":
             request_id = self._session.named_in_answer(request_id)
-        self._ports.send(
-            writing.refused(
-                answer, request_id, refusal.code, refusal.reason, as_text=as_text, asked=frame_type
-            )
-        )
+        failed = writing.failure(refusal.code, refusal.reason, as_text=as_text)
+        if frame_type in TELL_EXISTS:
+            failed["exists"] = False
+        self._ports.send(writing.answer(answer, rID=request_id, **failed))
 
     def _refuse_bad(self, error: BadRequest) -> None:
         """Answer a frame whose fields are wrong; only a query leaves the connection open."""

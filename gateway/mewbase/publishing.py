@@ -91,14 +91,8 @@ class _Answers:
         """Answer the oldest `count` requests: their events will never be stored."""
         self.lost_count += count
         reason = f"the event could not be stored in channel {self._channel}"
+        failed = writing.failure(Code.NOT_STORED, reason, as_text=self._errors_as_text())
         for _ in range(count):
-            self._ports.send(
-                writing.refused(
-                    RESPONSE,
-                    self.waiting.popleft(),
-                    Code.NOT_STORED,
-                    reason,
-                    as_text=self._errors_as_text(),
-                )
-            )
+            request_id = self.waiting.popleft()
+            self._ports.send(writing.answer(RESPONSE, rID=request_id, **failed))
         self._ports.settled(count)

@@ -14,7 +14,8 @@ from gateway.mewbase.binders.binder import Binder, Kept
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.sources import SourcePorts
 from gateway.mewbase.window import Window
-from gateway.mewbase.wire.writing import result
+from gateway.mewbase.wire.frames import QUERYRESULT
+from gateway.mewbase.wire.writing import answer
 from gateway.pending import run
 from gateway.server.front import Piece, Source
 
@@ -162,7 +163,7 @@ class Query(Source):
         return frames
 
     def _framed(self, document: bytes | None, *, is_last: bool) -> bytes:
-        frame = result(self.number, document, is_last=is_last)
+        frame = answer(QUERYRESULT, queryID=self.number, ok=True, result=document, last=is_last)
         self._window.sent(0, len(frame))
         return frame
 

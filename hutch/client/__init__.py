@@ -11,10 +11,12 @@
         print(client.query_offset("clerk", "orders"))  # 1
         client.delete_stream("orders")
 
-`Client` is for programs. Beneath it, `Connection` has each command with the ids that its user
-chooses, and `Channel` the frames of a socket, right or wrong ones. All errors are ClientErrors.
+`Client` is for programs; docs/client.md shows all of it. Beneath it, `Connection` has each command
+with the ids that its user chooses, and `Channel` the frames of a socket, right or wrong ones. All
+errors are ClientErrors.
 
-It needs nothing but Python's own library: Spark's workers have the client, too, and little else.
+Programs import what `__all__` lists, which stays; the modules may change. It needs nothing but
+Python's own library: Spark's workers have the client, too, and little else.
 """
 
 from hutch.client.client import Client
@@ -25,13 +27,15 @@ from hutch.client.errors import (
     ClosedByServer,
     ConnectionLost,
     Refused,
+    ServerBusy,
     ServerGone,
     ServerSilent,
 )
 from hutch.client.login import Endpoint, Login
 from hutch.client.publisher import Publisher
 from hutch.client.subscription import Subscription
-from hutch.stream.offsets import FIRST, LAST, NEXT, at_offset, at_timestamp
+from hutch.stream.codes import ResponseCode
+from hutch.stream.offsets import FIRST, LAST, NEXT, OffsetSpec, at_offset, at_timestamp
 
 __all__ = [
     "FIRST",
@@ -45,8 +49,11 @@ __all__ = [
     "ConnectionLost",
     "Endpoint",
     "Login",
+    "OffsetSpec",
     "Publisher",
     "Refused",
+    "ResponseCode",
+    "ServerBusy",
     "ServerGone",
     "ServerSilent",
     "Subscription",

@@ -246,11 +246,15 @@ class Connection(Conversation):
         self.request("unsubscribe", m.Unsubscribe(subscription_id))
 
     def new_subscription_id(self) -> int:
-        """Return an id that no subscription has, and that none had of late."""
-        while True:
+        """Return an id that no subscription has, and that none had of late.
+
+        Raises ClientError: All are in use.
+        """
+        for _ in range(IDS):
             self._last_subscription_id = (self._last_subscription_id + 1) % IDS
             if self._last_subscription_id not in self.subscribed:
                 return self._last_subscription_id
+        raise ClientError(f"a connection has at most {IDS} subscriptions")
 
     def credit(self, subscription_id: int, credit: int) -> None:
         """Add chunks of credit; only a refusal is answered."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .codec import HEAD, HEAD_BYTES
-from .commands import BY_CLASS
-from .errors import WireError
-from .messages import AppendBlockEnd, Padding, PartialEvent
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.commands import BY_CLASS
+from hutch.pravega.errors import WireError
+from hutch.pravega.messages import AppendBlockEnd, Padding, PartialEvent
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -12,9 +12,9 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from .commands import COMMANDS, Command, Sender
-from .errors import ListTooLong, WireError
-from .layout import Message, TooLong, layout_of
+from hutch.pravega.commands import COMMANDS, Command, Sender
+from hutch.pravega.errors import ListTooLong, WireError
+from hutch.pravega.layout import Message, TooLong, layout_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -10,10 +10,10 @@ from enum import Flag
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from . import error_messages as e
-from . import messages as m
-from . import table_messages as t
-from .layout import Message
+from hutch.pravega import error_messages as e
+from hutch.pravega import messages as m
+from hutch.pravega import table_messages as t
+from hutch.pravega.layout import Message
 
 
 class Sender(Flag):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .codec import HEAD, HEAD_BYTES
-from .errors import WireError
+from hutch.pravega.codec import HEAD, HEAD_BYTES
+from hutch.pravega.errors import WireError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from .early_messages import BeginAppendBlock, EndAppendBlock
+    from hutch.pravega.early_messages import BeginAppendBlock, EndAppendBlock
 
 
 class Block:

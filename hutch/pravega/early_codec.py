@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from .codec import HEAD, HEAD_BYTES, Codec
-from .early_commands import EARLY_COMMANDS
-from .early_messages import FIRST, LAST, MIDDLE, PartialMessage
-from .errors import WireError
+from hutch.pravega.codec import HEAD, HEAD_BYTES, Codec
+from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.early_messages import FIRST, LAST, MIDDLE, PartialMessage
+from hutch.pravega.errors import WireError
 
 EARLY: Final = Codec(EARLY_COMMANDS, payload_bytes_max=0xFFFFFF)
 WHOLE_BYTES_MAX: Final = 1 << 24

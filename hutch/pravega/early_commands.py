@@ -1,13 +1,13 @@
-"""The early dialect of Pravega's wire protocol as one table, and its codec.
+"""The early dialect of Pravega's wire protocol as one table.
 
 The fields are those of the draft. It fixes no codes: these are of the first servers, from 2016.
 """
 
 from typing import Final
 
-from . import early_messages as m
-from .commands import BOTH, CLIENT, SERVER, Command
-from .messages import Event
+from hutch.pravega import early_messages as m
+from hutch.pravega.commands import BOTH, CLIENT, SERVER, Command
+from hutch.pravega.messages import Event
 
 # fmt: off
 EARLY_COMMANDS: Final = (

@@ -6,8 +6,8 @@ An Event is that of today's dialect. `early_commands.py` says which code a class
 from dataclasses import dataclass, field
 from typing import Final
 
-from .layout import Message
-from .wire_types import Boolean, Byte, Id, Int, Long, Rest, Text
+from hutch.pravega.layout import Message
+from hutch.pravega.wire_types import Boolean, Byte, Id, Int, Long, Rest, Text
 
 FIRST: Final = 0
 MIDDLE: Final = 1

@@ -5,9 +5,9 @@ The server's stack trace is text for people, and may be empty.
 
 from dataclasses import dataclass, field
 
-from .layout import Message
-from .messages import UNKNOWN, SegmentReply
-from .wire_types import Id, Int, Long, Text
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import UNKNOWN, SegmentReply
+from hutch.pravega.wire_types import Id, Int, Long, Text
 
 
 @dataclass(frozen=True, slots=True)

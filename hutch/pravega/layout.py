@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from hutch import layout
-
-from .errors import ListTooLong, WireError
+from hutch.pravega.errors import ListTooLong, WireError
 
 M = TypeVar("M")
 

@@ -7,8 +7,8 @@ client may give it any meaning. `commands.py` says which code a class has, and w
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
-from .layout import Layout, Message
-from .wire_types import (
+from hutch.pravega.layout import Layout, Message
+from hutch.pravega.wire_types import (
     STRING_TYPE,
     Boolean,
     Byte,

@@ -10,7 +10,7 @@ Source: java.io.DataInput, Modified UTF-8.
 
 from typing import Final
 
-from .errors import WireError
+from hutch.pravega.errors import WireError
 
 _NUL: Final = b"\xc0\x80"
 _FOUR_BYTES: Final = 0xF0

@@ -5,9 +5,9 @@ The version of a key is -2^63 for any, -1 for a key that the table does not have
 
 from dataclasses import dataclass, field
 
-from .layout import Message
-from .messages import UNKNOWN, SegmentReply, SegmentRequest
-from .wire_types import Boolean, Data, Entries, Int, Keys, Long, Longs, Text
+from hutch.pravega.layout import Message
+from hutch.pravega.messages import UNKNOWN, SegmentReply, SegmentRequest
+from hutch.pravega.wire_types import Boolean, Data, Entries, Int, Keys, Long, Longs, Text
 
 
 @dataclass(frozen=True, slots=True)

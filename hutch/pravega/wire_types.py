@@ -20,9 +20,8 @@ from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeAlias, T
 from uuid import UUID
 
 from hutch import layout
-
-from .errors import ListTooLong, WireError
-from .modified_utf8 import decode_text, encode_text
+from hutch.pravega.errors import ListTooLong, WireError
+from hutch.pravega.modified_utf8 import decode_text, encode_text
 
 T = TypeVar("T")
 
@@ -30,7 +29,7 @@ table_items: ModuleType | None
 """Quick reading of lists; without it, where it is neither compiled nor has Cython, items are read
 one by one."""
 try:
-    table_items = import_module(".kernel.table_items", __package__)
+    table_items = import_module("hutch.pravega.kernel.table_items")
 except ImportError:
     table_items = None
 

@@ -1,19 +1,13 @@
-"""The client in the box against a running server: plain, over TLS, and as the documents show it."""
+"""The client in the box against a running server: plain and over TLS."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import textwrap
 import uuid
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
-import hutch.client
 from compat.certificates import CLIENT_NAME, Certificates
 from hutch.client import (
     FIRST,
@@ -30,9 +24,8 @@ from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from tests.integration.administrator import IMPATIENT, ctl
 from tests.integration.conftest import StartServer, external_endpoint
-from tests.integration.server import REPOSITORY, HutchServer
+from tests.integration.server import HutchServer
 from tests.integration.tls_rig import certified_server, context_of, tls_endpoint
-from tests.waiting import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -197,42 +190,3 @@ def test_what_the_client_has_no_word_for_is_asked_of_its_connection(
         found = client.connection.ask(m.StreamsReply, "partitions", m.Partitions(stream))
 
     assert (made.code, found.streams) == (ResponseCode.OK, parts)
-
-
-def examples() -> list[str]:
-    """Return the program of the package's docstring and that of docs/clients.md."""
-    docstring = str(hutch.client.__doc__)
-    first = docstring[docstring.index("    from ") : docstring.index("\n`Client`")]
-    page = (REPOSITORY / "docs" / "clients.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    return [textwrap.dedent(first), *(block for block in blocks if "hutch.client" in block)]
-
-
-SAID = [
-    "(0, b'one') (1, b'two')\n1\n",
-    """localhost:PORT: stream 'measurements' was answered with code 17 (precondition failed)
-997 997
-998 998
-999 999
-""",
-]
-
-
-@pytest.mark.parametrize(("program", "said"), list(zip(examples(), SAID, strict=True)))
-def test_the_documents_programs_run_as_printed(
-    server: HutchServer, tmp_path: Path, program: str, said: str
-) -> None:
-    assert "localhost:5552" in program
-
-    done = subprocess.run(
-        [sys.executable, "-c", program.replace("localhost:5552", f"localhost:{server.port}")],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-
-    assert done.stderr == ""
-    assert done.stdout == said.replace("PORT", str(server.port))

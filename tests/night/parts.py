@@ -221,7 +221,7 @@ NIGHT: Final = (
     ),
     Part(
         "spark-oldest",
-        "the oldest Spark that will do makes a round trip",
+        "the oldest Spark that will do makes a round trip, and runs a job from the archive",
         make("test-oldest-spark"),
         "all tests",
         300,

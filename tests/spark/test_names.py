@@ -2,88 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import ZipFile
 
 import pytest
 
-from pyspark_hutch.jobs.preparation.java import java_trouble
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
-from tests.spark.conftest import SPARK_SETTINGS, Place, Read
+from tests.spark.conftest import Place, Read
 from tests.spark.publishing import bodies_of, publish
 from tests.spark.queries import Query, eventually, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JOB = """
-import json, sys
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import udf
-
-import gateway, pipeline, store
-
-def work(number):
-    import gateway, pipeline, store
-    return gateway.step(pipeline.step(store.step(number)))
-
-options, settings = json.loads(sys.argv[1])
-builder = SparkSession.builder.master("local[2]").appName("users own")
-for name, value in settings.items():
-    builder = builder.config(name, value)
-spark = builder.getOrCreate()
-frame = spark.read.format("hutch").options(**options).load()
-worked = frame.select("offset", udf(work, "bigint")("offset").alias("worked")).orderBy("offset")
-print(json.dumps([row.worked for row in worked.collect()]))
-spark.stop()
-"""
 SPARKS_SIDE = ("datasource", "listening", "reading", "streaming", "writing")
-USERS_OWN = ("gateway", "store", "pipeline")
-JOB_S = 150
-
-
-def test_a_job_may_have_its_own_packages_gateway_store_and_pipeline(
-    place: Place, stream: str, tmp_path: Path
-) -> None:
-    trouble = java_trouble()
-    if trouble is not None:
-        pytest.skip(trouble)
-    with place.client() as client:
-        publish(client, stream, bodies_of(20))
-    for name in USERS_OWN:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("def step(number):\n    return number + 1\n")
-    with ZipFile(tmp_path / "own.zip", "w") as archive:
-        for name in USERS_OWN:
-            archive.write(tmp_path / name / "__init__.py", f"{name}/__init__.py")
-    (tmp_path / "job.py").write_text(JOB)
-    given = json.dumps([place.options | {"stream": stream}, SPARK_SETTINGS])
-
-    done = subprocess.run(
-        [sys.executable, "job.py", given],
-        cwd=tmp_path,
-        env=os.environ
-        | {
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_SUBMIT_ARGS": f"--py-files {tmp_path / 'own.zip'} pyspark-shell",
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=JOB_S,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr[-4_000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [number + 3 for number in range(20)]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import LoginFailed
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import RESPONSE
 from gateway.mewbase.wire.reading import Request
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ async def connect(link: Link, request: Request) -> None:
             raise LoginFailed(Code.NOT_AUTHENTICATED, "a connection keeps its user")
     else:
         _enter(link, user)
-    link.ports.send(writing.connected(session.named_in_answer(request.request_id)))
+    request_id = session.named_in_answer(request.request_id)
+    link.ports.send(writing.answer(RESPONSE, rID=request_id, ok=True))
 
 
 def _is_served(version: str) -> bool:

@@ -12,6 +12,7 @@ from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import RESPONSE
 from gateway.mewbase.wire.reading import Request
 
 
@@ -31,4 +32,5 @@ async def create_channel(link: Link, request: Request) -> None:
         existed = True
     except PreconditionFailed as error:
         raise Refusal(Code.BAD_REQUEST, f"CREATECHANNEL: {error}") from error
-    link.ports.send(writing.made(request.values["rID"], existed=existed))
+    request_id = request.values["rID"]
+    link.ports.send(writing.answer(RESPONSE, rID=request_id, ok=True, exists=existed))

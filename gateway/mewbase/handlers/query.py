@@ -16,6 +16,7 @@ from gateway.mewbase.refusals import Refusal, refusal_of
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import run
 from gateway.settings.mewbase import QueryResponse
@@ -84,7 +85,10 @@ async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher
     if kept is not None:
         if not link.is_closed:
             _take(link, number)
-            link.ports.send(writing.result(number, kept.content, is_last=True))
+            result = kept.content
+            link.ports.send(
+                writing.answer(QUERYRESULT, queryID=number, ok=True, result=result, last=True)
+            )
             del link.queries[number]
         return
     settings = link.host.settings
@@ -133,7 +137,8 @@ async def find(link: Link, request: Request) -> None:
         raise Refusal(Code.BAD_REQUEST, "FINDBYID: dodID is missing")
     _check_id(name)
     kept = await _looked_up(link, _binder(link, request), name)
-    link.ports.send(writing.found(values["rID"], None if kept is None else kept.content))
+    result = None if kept is None else kept.content
+    link.ports.send(writing.answer(RESPONSE, rID=values["rID"], ok=True, result=result))
 
 
 def _answered(link: Link, number: int, outcome: BaseException | None) -> None:
@@ -155,16 +160,15 @@ def _ended(link: Link, number: int, reason: str) -> None:
 def _take(link: Link, number: int) -> None:
     """Say that results follow, to a client that wants to know."""
     if _wants_response(link):
-        link.ports.send(writing.query_taken(number))
+        link.ports.send(writing.answer(QUERYRESPONSE, queryID=number, ok=True))
 
 
 def refuse(link: Link, number: int, refusal: Refusal) -> None:
     """Send the only result of a query that is refused."""
     as_text = link.errors_as_text()
     if _wants_response(link):
-        link.ports.send(
-            writing.query_refused(number, refusal.code, refusal.reason, as_text=as_text)
-        )
+        failed = writing.failure(refusal.code, refusal.reason, as_text=as_text)
+        link.ports.send(writing.answer(QUERYRESPONSE, queryID=number, **failed))
     link.ports.send(writing.no_result(number, refusal.code, refusal.reason, as_text=as_text))
 
 

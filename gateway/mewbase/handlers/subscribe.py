@@ -20,6 +20,7 @@ from gateway.mewbase.subscription import Subscription, Wanted
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import SUBRESPONSE
 from gateway.mewbase.wire.reading import Request
 
 _NONE_GIVEN: Final = -1
@@ -88,7 +89,7 @@ def _begin(
     if wanted.durable is not None:
         link.host.durables.take(wanted.durable.key, subscription.close)
     link.subscriptions[number] = subscription
-    link.ports.send(writing.subscribed(request_id, number))
+    link.ports.send(writing.answer(SUBRESPONSE, rID=request_id, ok=True, subID=number))
     subscription.wake()
 
 

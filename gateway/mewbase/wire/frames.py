@@ -1,6 +1,6 @@
 """The table of frames: their types, the side that sends each, its fields, and what answers it.
 
-Everything else follows from it: reading, the checks of fields, the page of the protocol.
+Reading, the checks of fields, and writing follow from it.
 
 Source: the mewbase wire protocol; names of types and fields that it leaves open are those of its
 client of 2016.

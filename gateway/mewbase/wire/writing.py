@@ -1,18 +1,26 @@
-"""Frames of the server, from templates: only numbers and documents are put in.
+"""Frames of the server, as the table has them.
+
+There are many of two kinds, which come from templates: only numbers and documents are put into the
+RESPONSE to a request that is done, and into
 
 {"type": "RECEV", "frame": {"subID": i32, "timestamp": i64, "pos": i64, "event": document}}
 """
 
 import struct
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from gateway.mewbase.wire.errors import Code
-from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE, TELL_EXISTS
+from gateway.mewbase.wire.frames import FRAMES, QUERYRESULT, RESPONSE, Kind, Sender
 
 _SIZE: Final = struct.Struct("<i")
 _LONG: Final = struct.Struct("<q")
 _INT32_MIN, _INT32_MAX = -1 << 31, (1 << 31) - 1
-_BINARY: Final = 0x05
+_STRING, _DOCUMENT, _BINARY, _BOOLEAN = b"\x02", b"\x03", b"\x05", b"\x08"
+_NULL, _INT32, _INT64 = b"\x0a", b"\x10", b"\x12"
+
+Value = bool | int | str | bytes | None
+"""The value of a field; bytes are a document."""
 
 
 def document(*elements: bytes) -> bytes:
@@ -26,162 +34,102 @@ def element(code: int, name: bytes, value: bytes) -> bytes:
     return b"".join((bytes((code,)), name, b"\x00", value))
 
 
-def _named(code: int, name: str, value: bytes) -> bytes:
-    return element(code, name.encode(), value)
-
-
 def text(name: str, value: str) -> bytes:
     """Return an element that is a string."""
-    raw = value.encode("utf-8", "replace")
-    return _named(0x02, name, _SIZE.pack(len(raw) + 1) + raw + b"\x00")
-
-
-def nested(name: str, value: bytes) -> bytes:
-    """Return an element that is a document."""
-    return _named(0x03, name, value)
-
-
-def int32(name: str, value: int) -> bytes:
-    """Return an element that is an int32."""
-    return _named(0x10, name, _SIZE.pack(value))
-
-
-def _request(value: int) -> bytes:
-    """Return the element that names a request: an int32, or an int64 if it needs that."""
-    if _INT32_MIN <= value <= _INT32_MAX:
-        return int32("rID", value)
-    return _named(0x12, "rID", _LONG.pack(value))
-
-
-def truth(name: str, value: bool) -> bytes:  # noqa: FBT001  # the value itself
-    """Return an element that is a boolean."""
-    return _named(0x08, name, bytes((value,)))
-
-
-_NULL_RESULT: Final = _named(0x0A, "result", b"")
+    return b"".join((_STRING, name.encode(), b"\x00", _text(value)[1]))
 
 
 def wrapped(data: bytes) -> bytes:
     """Return the event {data: binary} for bytes that are no document."""
-    return document(_named(_BINARY, "data", _SIZE.pack(len(data)) + b"\x00"), data)
+    return document(_BINARY + b"data\x00" + _SIZE.pack(len(data)) + b"\x00", data)
 
 
-def framed(frame_type: str, *elements: bytes) -> bytes:
-    """Return a frame."""
-    return document(text("type", frame_type), nested("frame", document(*elements)))
+# Values: the type of an element, and the bytes behind its name
 
 
-_OK: Final = framed(RESPONSE, int32("rID", 0), truth("ok", value=True))
-_OK_HEAD, _OK_TAIL = _OK[: _OK.index(b"rID\0") + 4], _OK[_OK.index(b"rID\0") + 8 :]
+def _text(value: str) -> tuple[bytes, bytes]:
+    raw = value.encode("utf-8", "replace")
+    return _STRING, _SIZE.pack(len(raw) + 1) + raw + b"\x00"
+
+
+def _number(value: int) -> tuple[bytes, bytes]:
+    if _INT32_MIN <= value <= _INT32_MAX:
+        return _INT32, _SIZE.pack(value)
+    return _INT64, _LONG.pack(value)
+
+
+def _document(value: bytes | None) -> tuple[bytes, bytes]:
+    return (_NULL, b"") if value is None else (_DOCUMENT, value)
+
+
+_WRITE: Final[dict[Kind, Callable[[Any], tuple[bytes, bytes]]]] = {
+    Kind.ANY: lambda value: _text(value) if isinstance(value, str) else _number(value),
+    Kind.BOOLEAN: lambda value: (_BOOLEAN, bytes((value,))),
+    Kind.DOCUMENT: _document,
+    Kind.INT32: _number,
+    Kind.INT64: _number,  # an int32 where that will do
+    Kind.TEXT: _text,
+}
+_LAYOUTS: Final = {
+    frame.type: (
+        text("type", frame.type) + _DOCUMENT + b"frame\x00",
+        {
+            field.name: (field.name.encode() + b"\x00", field.kind, _WRITE[field.kind])
+            for field in frame.fields
+        },
+    )
+    for frame in FRAMES
+    if frame.sender is Sender.SERVER
+}
+"""By the type of a frame the bytes before its fields, and the name and the kind of each."""
+
+
+def answer(frame_type: str, **values: Value) -> bytes:
+    """Return a frame with these fields, in this order. Raises KeyError: the table has no such one.
+
+    None leaves a field out; a document is null then.
+    """
+    head, fields = _LAYOUTS[frame_type]
+    parts: list[bytes] = []
+    for name, value in values.items():
+        key, kind, write = fields[name]
+        if value is not None or kind is Kind.DOCUMENT:
+            code, raw = write(value)
+            parts += (code, key, raw)
+    return document(head, document(*parts))
+
+
+def failure(code: Code, reason: str, *, as_text: bool) -> dict[str, Value]:
+    """Return the fields of an answer to what is refused.
+
+    Args:
+        code: Which error.
+        reason: The same in words.
+        as_text: Whether the number is a string, as the page has it, or an int32.
+    """
+    return {"ok": False, "errCode": str(int(code)) if as_text else code, "errMsg": reason}
+
+
+def no_result(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
+    """Return the one QUERYRESULT of a query that is refused."""
+    failed = failure(code, reason, as_text=as_text)
+    return answer(QUERYRESULT, queryID=query, **failed, result=None, last=True)
+
+
+_DONE: Final = answer(RESPONSE, rID=0, ok=True)
+_DONE_HEAD, _DONE_TAIL = (_DONE[: _DONE.index(b"rID\0") + 4], _DONE[_DONE.index(b"rID\0") + 8 :])
 
 
 def stored(request_id: int) -> bytes:
     """Return the RESPONSE to a request that is done."""
     if _INT32_MIN <= request_id <= _INT32_MAX:
-        return _OK_HEAD + _SIZE.pack(request_id) + _OK_TAIL
-    return framed(RESPONSE, _request(request_id), truth("ok", value=True))
-
-
-def made(request_id: int, *, existed: bool) -> bytes:
-    """Return the RESPONSE to a CREATECHANNEL: there is a channel now."""
-    exists = truth("exists", value=existed)
-    return framed(RESPONSE, _request(request_id), truth("ok", value=True), exists)
-
-
-def found(request_id: int, document: bytes | None) -> bytes:
-    """Return the RESPONSE to a FINDBYID, with a document or null for none."""
-    result = _NULL_RESULT if document is None else nested("result", document)
-    return framed(RESPONSE, _request(request_id), truth("ok", value=True), result)
-
-
-def connected(request_id: int | None) -> bytes:
-    """Return the RESPONSE to a CONNECT that is accepted."""
-    return framed(RESPONSE, *_asked(request_id), truth("ok", value=True))
-
-
-def subscribed(request_id: int, subscription: int) -> bytes:
-    """Return the SUBRESPONSE to a SUBSCRIBE that is accepted."""
-    return framed(
-        "SUBRESPONSE",
-        _request(request_id),
-        truth("ok", value=True),
-        int32("subID", subscription),
-    )
-
-
-def refused(
-    frame_type: str,
-    request_id: int | None,
-    code: Code,
-    reason: str,
-    *,
-    as_text: bool,
-    asked: str = "",
-) -> bytes:
-    """Return the answer to a request that is refused.
-
-    Args:
-        frame_type: RESPONSE or SUBRESPONSE.
-        request_id: The request; None if it names none.
-        code: Which error.
-        reason: The same in words.
-        as_text: Whether the number is a string, as the page has it, or an int32.
-        asked: The type of the request.
-    """
-    exists = (truth("exists", value=False),) if asked in TELL_EXISTS else ()
-    failure = _failure(code, reason, as_text=as_text)
-    return framed(frame_type, *_asked(request_id), *failure, *exists)
-
-
-def no_result(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
-    """Return the one QUERYRESULT of a query that is refused."""
-    return framed(
-        QUERYRESULT,
-        int32("queryID", query),
-        *_failure(code, reason, as_text=as_text),
-        _NULL_RESULT,
-        truth("last", value=True),
-    )
-
-
-def result(query: int, found: bytes | None, *, is_last: bool) -> bytes:
-    """Return a QUERYRESULT with a document, or with null for none."""
-    return framed(
-        QUERYRESULT,
-        int32("queryID", query),
-        truth("ok", value=True),
-        _NULL_RESULT if found is None else nested("result", found),
-        truth("last", value=is_last),
-    )
-
-
-def query_taken(query: int) -> bytes:
-    """Return the QUERYRESPONSE to a query whose results follow."""
-    return framed(QUERYRESPONSE, int32("queryID", query), truth("ok", value=True))
-
-
-def query_refused(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
-    """Return the QUERYRESPONSE to a query that is refused."""
-    return framed(QUERYRESPONSE, int32("queryID", query), *_failure(code, reason, as_text=as_text))
-
-
-def _asked(request_id: int | None) -> tuple[bytes, ...]:
-    return () if request_id is None else (_request(request_id),)
-
-
-def _failure(code: Code, reason: str, *, as_text: bool) -> tuple[bytes, ...]:
-    number = text("errCode", str(int(code))) if as_text else int32("errCode", code)
-    return truth("ok", value=False), number, text("errMsg", reason)
+        return _DONE_HEAD + _SIZE.pack(request_id) + _DONE_TAIL
+    return answer(RESPONSE, rID=request_id, ok=True)
 
 
 _EMPTY: Final = document()
-_RECEV: Final = framed(
-    "RECEV",
-    int32("subID", 0),
-    _named(0x12, "timestamp", bytes(8)),
-    _named(0x12, "pos", bytes(8)),
-    nested("event", _EMPTY),
-)
+_WIDE: Final = 1 << 62  # takes eight bytes
+_RECEV: Final = answer("RECEV", subID=0, timestamp=_WIDE, pos=_WIDE, event=_EMPTY)
 _AROUND: Final = len(_RECEV) - len(_EMPTY)
 _INNER_AT: Final = _RECEV.index(b"frame\0") + 6
 _INNER_AROUND: Final = len(_RECEV) - _INNER_AT - 1 - len(_EMPTY)

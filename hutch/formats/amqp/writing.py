@@ -14,9 +14,9 @@ from typing import Any, Final
 from urllib.parse import quote
 from uuid import UUID
 
-from .message import message_of
-from .sections import sections
-from .values import Moment, Value
+from hutch.formats.amqp.message import message_of
+from hutch.formats.amqp.sections import sections
+from hutch.formats.amqp.values import Moment, Value
 
 SHORT_MAX: Final = 0xFF
 _SMALL_MIN, _SMALL_MAX = -128, 127

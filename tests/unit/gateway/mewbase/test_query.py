@@ -15,7 +15,7 @@ from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.query import Query
 from gateway.mewbase.sources import Reading, SourcePorts
 from gateway.mewbase.window import Window
-from gateway.mewbase.wire.writing import result
+from gateway.mewbase.wire.writing import answer
 from gateway.pending import Pending
 from store.errors import StoreClosed
 from tests.conformance.harness import wrap_operation
@@ -142,7 +142,8 @@ def test_a_document_that_changes_while_it_is_being_read_comes_as_it_was(rig: Rig
 def test_of_large_documents_behind_small_ones_few_are_kept(rig: Rig) -> None:
     rig.put(**{f"{number:03}": number for number in range(70)})
     rig.put(**{f"{number:03}": "x" * 100_000 for number in range(70, 140)})
-    small = len(result(7, bson.encode({"id": "000", "v": 0}), is_last=False))
+    document = bson.encode({"id": "000", "v": 0})
+    small = len(answer("QUERYRESULT", queryID=7, ok=True, result=document, last=False))
     query = rig.query(window=64 * small)
     rig.take(query)
     query.acknowledge()

@@ -263,6 +263,16 @@ def test_ids_of_subscriptions_go_round_and_leave_out_those_in_use(
     assert [connection.new_subscription_id() for _ in range(256)] == [*range(2, 256), 0, 2]
 
 
+def test_subscriptions_have_a_bound_and_closed_ones_make_room(connection: Connection) -> None:
+    connection.subscribed.update(range(256))
+
+    with pytest.raises(ClientError, match="at most 256 subscriptions"):
+        connection.new_subscription_id()
+    connection.subscribed.discard(7)
+
+    assert connection.new_subscription_id() == 7
+
+
 def test_a_refused_subscription_names_the_stream_and_the_server(
     server: FakeServer, connection: Connection
 ) -> None:
