@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.broker.arguments import StreamArguments
+from gateway.broker.kept_table import read_whole_table
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import KEY_BYTES_MAX, SegmentInfo, SegmentStore, TableEntry, TablePage
+from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry
 from store.errors import CorruptSegment
 
 LIVE: Final = "live"
@@ -28,9 +29,6 @@ DELETING: Final = "deleting"
 _STATES: Final = (LIVE, CREATING, DELETING)
 
 TOPOLOGY_PREFIX: Final = b"amq."
-
-REPAIR: Final = "hutch store check --data DIR --repair"
-"""The command that makes a damaged table usable, without the entries that are lost."""
 
 
 @dataclass(slots=True)
@@ -87,36 +85,6 @@ def key_of(name: str) -> bytes:
     if len(raw) <= KEY_BYTES_MAX:
         return raw
     return b"\x00sha256\x00" + hashlib.sha256(raw).digest()
-
-
-async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
-    """Return every entry of a table.
-
-    Raises:
-        CorruptSegment: The table is damaged: entries may be missing. A server that took the rest
-            for all would tell clients that their streams do not exist.
-        StoreError: It cannot be read.
-    """
-    await check_intact(store, table)
-    entries: list[TableEntry] = []
-    continuation: bytes | None = None
-    while True:
-        page: Pending[TablePage] = Pending()
-        store.iterate_table(table, continuation=continuation, done=page.settle)
-        result = await page
-        entries.extend(result.entries)
-        continuation = result.continuation
-        if continuation is None:
-            return entries
-
-
-async def check_intact(store: SegmentStore, table: str) -> None:
-    """Raise CorruptSegment if a table is damaged; StoreError if it cannot be asked."""
-    described: Pending[tuple[SegmentInfo, int]] = Pending()
-    store.table_info(table, done=described.settle)
-    info, _ = await described
-    if info.is_damaged:
-        raise CorruptSegment(f"table {table!r} is damaged: run `{REPAIR}`")
 
 
 class Catalogue:

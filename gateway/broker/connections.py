@@ -5,16 +5,13 @@ A connection is known from the moment it has entered a virtual host until it end
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from gateway.broker.access.model import Right
+from gateway.broker.access.holders import RightsHolder
 from gateway.broker.stream import Stream
 from gateway.network.transport import Transport
-
-May: TypeAlias = Callable[[Right, str], bool]
-"""Returns whether a user has a right on a name, in the virtual host of its connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class ConsumerDetails:
         return "single_active" if self.is_active else "waiting"
 
 
-class OpenConnection(Protocol):
+class OpenConnection(RightsHolder, Protocol):
     """A client in a virtual host."""
 
     @property
@@ -97,11 +94,6 @@ class OpenConnection(Protocol):
     @property
     def user(self) -> str:
         """The user that logged in."""
-        ...
-
-    @property
-    def virtual_host_name(self) -> str:
-        """The virtual host that it entered."""
         ...
 
     def details(self) -> ConnectionDetails:
@@ -124,14 +116,6 @@ class OpenConnection(Protocol):
         """Drop the publishers and subscriptions of streams, and tell the client of each."""
         ...
 
-    def lose_access(self) -> None:
-        """Drop every publisher and subscription, and tell the client of each stream."""
-        ...
-
-    def rights_changed(self, may: May) -> None:
-        """Take note that the user has other rights now, as `may` says."""
-        ...
-
     @property
     def local(self) -> str:
         """Address of the server that the client connected to, as `127.0.0.1:5552`."""
@@ -140,10 +124,6 @@ class OpenConnection(Protocol):
     @property
     def client_properties(self) -> Mapping[str, str]:
         """Properties that the client gives of itself, as `connection_name`."""
-        ...
-
-    def end(self, reason: str) -> None:
-        """End the connection, without a word to the client but what is queued already."""
         ...
 
     def hold_publishing(self) -> None:

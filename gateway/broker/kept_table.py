@@ -9,17 +9,49 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from gateway.broker.catalogue import read_whole_table
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import Durability, SegmentStore, TableEntry
+from store.api import Durability, SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, StoreError
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+_REPAIR: Final = "hutch store check --data DIR --repair"
+"""The command that makes a damaged table usable, without the entries that are lost."""
+
 _REMOVED: Final = b""
+
+
+async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
+    """Return every entry of a table.
+
+    Raises:
+        CorruptSegment: The table is damaged: entries may be missing. A server that took the rest
+            for all would tell clients that their streams do not exist.
+        StoreError: It cannot be read.
+    """
+    await check_intact(store, table)
+    entries: list[TableEntry] = []
+    continuation: bytes | None = None
+    while True:
+        page: Pending[TablePage] = Pending()
+        store.iterate_table(table, continuation=continuation, done=page.settle)
+        result = await page
+        entries.extend(result.entries)
+        continuation = result.continuation
+        if continuation is None:
+            return entries
+
+
+async def check_intact(store: SegmentStore, table: str) -> None:
+    """Raise CorruptSegment if a table is damaged; StoreError if it cannot be asked."""
+    described: Pending[tuple[SegmentInfo, int]] = Pending()
+    store.table_info(table, done=described.settle)
+    info, _ = await described
+    if info.is_damaged:
+        raise CorruptSegment(f"table {table!r} is damaged: run `{_REPAIR}`")
 
 
 class KeptTable:

@@ -13,12 +13,12 @@ from typing import Final, Protocol
 from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.authorisation import Demand, refused
+from gateway.broker.access.holders import May
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
     Connections,
     ConsumerDetails,
-    May,
     PublisherDetails,
 )
 from gateway.broker.errors import AccessRefused, InternalError, StreamDoesNotExist

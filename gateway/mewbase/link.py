@@ -3,11 +3,11 @@
 from typing import Final
 
 from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.holders import May
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
     ConsumerDetails,
-    May,
     PublisherDetails,
 )
 from gateway.broker.stream import Stream

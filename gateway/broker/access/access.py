@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.broker.access.access_table import TABLE, AccessTable, Rows
 from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
+from gateway.broker.access.holders import RightsHolders
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
     Permission,
@@ -23,7 +24,6 @@ from gateway.broker.access.model import (
     check_limits,
 )
 from gateway.broker.access.standings import Standings, described, marked
-from gateway.broker.connections import Connections
 from gateway.broker.locks import Locks
 from gateway.pending import Pending
 from store.api import SegmentStore
@@ -39,7 +39,7 @@ class Access:
         user_left: Drops what a user that is not there has in virtual hosts; set by their owner.
     """
 
-    def __init__(self, table: AccessTable, rows: Rows, connections: Connections) -> None:
+    def __init__(self, table: AccessTable, rows: Rows, connections: RightsHolders) -> None:
         self._table = table
         self._connections = connections
         self._users = rows.users
@@ -280,7 +280,7 @@ async def _nothing(_user: str) -> None:
     """Stand in until there are virtual hosts."""
 
 
-async def open_access(store: SegmentStore, connections: Connections) -> Access:
+async def open_access(store: SegmentStore, connections: RightsHolders) -> Access:
     """Open the table of users, creating it if it is missing. Raises StoreError."""
     table = AccessTable(store)
     return Access(table, await table.load(), connections)

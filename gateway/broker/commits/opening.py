@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from gateway.broker.catalogue import check_intact
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.ports import CommitsPorts
@@ -25,6 +24,7 @@ from gateway.broker.commits.rows import (
 )
 from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage, restored
+from gateway.broker.kept_table import check_intact
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import TableEntry, TablePage

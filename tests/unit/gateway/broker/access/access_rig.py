@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gateway.broker.access.access import Access, open_access
+from gateway.broker.access.holders import May
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
     Connections,
     ConsumerDetails,
-    May,
     PublisherDetails,
 )
 from gateway.broker.stream import Stream
