@@ -3,7 +3,7 @@
 A record is a fixed sentence, then `key=value` with the values as arguments. As text that is the
 line; as JSON the sentence is `message` and each key a field of its own:
 
-    2026-11-21T13:00:00.123Z INFO gateway.broker.streams: stream created stream=orders
+    2026-11-21T13:00:00.123Z INFO gateway.broker.streams.streams: stream created stream=orders
     {"time": "…", "level": "info", "logger": "…", "message": "stream created", "stream": "orders"}
 """
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 from uuid import UUID
 
+from gateway.pravega.early.context import EarlyContext, is_of_the_gateway
 from gateway.pravega.early.front import EarlyKind
-from gateway.pravega.early.host import EarlyHost, is_of_the_gateway
 from gateway.server.listener import Listener
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
@@ -44,7 +44,7 @@ class EarlyServer(WireServer):
 
     def _open(self, directory: Path) -> None:
         super()._open(directory)
-        host = EarlyHost(
+        host = EarlyContext(
             store=self.store,
             say=self._say,
             is_closed=is_of_the_gateway,

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, Self
 from pydantic import BaseModel
 
 from gateway.broker.access.authentication import LoginRefused, Peer
-from gateway.broker.broker import BrokerBackend
 from gateway.broker.connections import ConnectionDetails
-from gateway.broker.visit import Host, Visit
+from gateway.broker.hosts.broker import BrokerBackend
+from gateway.broker.hosts.client_session import ClientSession, SessionContext
 from gateway.network.addresses import shown
 from gateway.network.listening import Place
 from gateway.pending import run
@@ -47,8 +47,8 @@ class Again(Source):
         return Piece(self.text)
 
 
-class Echo(Visit):
-    def __init__(self, host: Host, ports: Ports) -> None:
+class Echo(ClientSession):
+    def __init__(self, host: SessionContext, ports: Ports) -> None:
         super().__init__(host, ports, "echo")
         self.host, self.ports = host, ports
 
@@ -109,7 +109,7 @@ class Echo(Visit):
 
 
 class EchoKind(NamedTuple):
-    host: Host
+    host: SessionContext
     limits: Limits
     name: str = "echo"
 
@@ -141,7 +141,7 @@ class EchoPort(Port[BrokerBackend]):
 
     async def serve(self, backend: BrokerBackend) -> None:
         broker = backend.broker
-        host = Host(
+        host = SessionContext(
             access=broker.access,
             authentication=broker.authentication,
             connections=broker.connections,

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from gateway.network.listening import bind
 from gateway.pravega.access.guard import Guard, Ownership
+from gateway.pravega.context import WireContext
 from gateway.pravega.front import PravegaKind
-from gateway.pravega.host import Host
 from gateway.server.connections.shared import Shared
 from gateway.server.front import Kind, Limits
 from gateway.server.listener import Listener
@@ -97,8 +97,8 @@ class WireServer:
         listener.start()
         return listener
 
-    def _host(self) -> Host:
-        return Host(
+    def _host(self) -> WireContext:
+        return WireContext(
             store=self.store,
             say=self._say,
             clock_ms=lambda: time.time_ns() // 1_000_000,

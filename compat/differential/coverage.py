@@ -111,14 +111,14 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "create_stream",
         15,
         "no stream can be started without free disk, files or memory",
-        "tests/unit/gateway/broker/test_streams.py"
+        "tests/unit/gateway/broker/streams/test_streams.py"
         "::test_a_creation_that_the_store_refuses_leaves_nothing",
     ),
     Elsewhere(
         "delete_stream",
         15,
         "RabbitMQ has no such answer; Hutch says when its store refused to remove the data",
-        "tests/unit/gateway/broker/test_streams.py::test_a_deletion_that_the_store_refuses_is_told_"
+        "tests/unit/gateway/broker/streams/test_streams.py::test_a_deletion_that_the_store_refuses_is_told_"
         "and_finished_by_the_next_creation",
     ),
     Elsewhere(

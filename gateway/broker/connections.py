@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.broker.access.holders import RightsHolder
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.network.transport import Transport
 
 

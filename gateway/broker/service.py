@@ -25,7 +25,7 @@ class Resource(enum.Enum):
     """Shown to administrators; stream clients go on, as with RabbitMQ."""
 
 
-class Door(Protocol):
+class ListenerControl(Protocol):
     """A listener, as administrators see it."""
 
     @property
@@ -68,7 +68,7 @@ class Part(Protocol):
         ...
 
 
-class DoorBlocked(Exception):
+class ListenerBlocked(Exception):
     """A door cannot be opened again; the message says why."""
 
 
@@ -122,16 +122,16 @@ class Service:
         self.is_draining = False
         self.is_stopped = False
         self._connections = connections
-        self._doors: list[Door] = []
+        self._doors: list[ListenerControl] = []
         self._parts: list[Part] = []
         self._alarms: set[Resource] = set()
 
     @property
-    def doors(self) -> list[Door]:
+    def doors(self) -> list[ListenerControl]:
         """Listeners of the stream protocol."""
         return list(self._doors)
 
-    def add_door(self, door: Door) -> None:
+    def add_door(self, door: ListenerControl) -> None:
         """Note a door that was opened."""
         self._doors.append(door)
 
@@ -189,7 +189,7 @@ class Service:
         self._shut()
 
     def revive(self) -> None:
-        """End `drain`. Raises DoorBlocked."""
+        """End `drain`. Raises ListenerBlocked."""
         if not self.is_stopped:
             self._reopen()
         if self.is_draining:
@@ -204,7 +204,7 @@ class Service:
         return sum(door.cut() for door in self._doors)
 
     def start(self) -> None:
-        """End `stop`. Raises DoorBlocked."""
+        """End `stop`. Raises ListenerBlocked."""
         if not self.is_draining:
             self._reopen()
         self.is_stopped = False
@@ -221,4 +221,4 @@ class Service:
                     door.reopen()
                 except OSError as error:
                     reason = error.strerror or str(error)
-                    raise DoorBlocked(f"cannot listen on {error.filename}: {reason}") from error
+                    raise ListenerBlocked(f"cannot listen on {error.filename}: {reason}") from error

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, TextIO, TypeVar
 
-from gateway.broker.catalogue import LIVE
-from gateway.broker.checking import (
+from gateway.broker.hosts.checking import (
     StoredStream,
     homeless,
     host_of_segment,
@@ -14,6 +13,7 @@ from gateway.broker.checking import (
     is_sound,
     streams_of,
 )
+from gateway.broker.streams.catalogue import LIVE
 from gateway.command_line import visible
 from gateway.commands.store_check_pravega import ControllerCheck
 from gateway.log.checking import StreamCheck

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.broker.checking import StoredStream, host_of_segment, is_catalogue, streams_of
+from gateway.broker.hosts.checking import StoredStream, host_of_segment, is_catalogue, streams_of
 from gateway.command_line import visible
 from gateway.commands.store_check import run
 from gateway.log.checking import chunks_from

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from gateway.broker.catalogue import LIVE, StreamEntry, key_of
-from gateway.broker.checking import StoredStream, rows_after_loss
+from gateway.broker.hosts.checking import StoredStream, rows_after_loss
+from gateway.broker.streams.catalogue import LIVE, StreamEntry, key_of
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.checking_derived import Part

@@ -10,9 +10,9 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.connections import Connections
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.service import Service
-from gateway.broker.virtual_host import VirtualHost
-from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.requests.unfinished import Unfinished
 from gateway.management.scopes import Scopes

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from gateway.broker.access.model import Permission
-from gateway.broker.exchange import Binding, Exchange
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchange import Binding, Exchange
 from gateway.management.fields import Fields
 
 Thing = TypeVar("Thing")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from gateway.broker.broker import BrokerBackend
+from gateway.broker.hosts.broker import BrokerBackend
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.administration import OWNER, Administration
 from gateway.management.http.application import Backing

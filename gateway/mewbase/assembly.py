@@ -1,7 +1,7 @@
 """The parts of mewbase's protocol put together: binders, readers, and what connections share."""
 
-from gateway.broker.broker import Broker
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.broker import Broker
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.log.records.openings import Room
 from gateway.mewbase.binders.binders import Binders, open_binders
 from gateway.mewbase.binders.projection import Change, Projection
@@ -10,8 +10,8 @@ from gateway.mewbase.binders.projections_file import (
     functions_of,
     read_projections,
 )
+from gateway.mewbase.context import PROTOCOL, MewbaseContext
 from gateway.mewbase.front import MewbaseKind
-from gateway.mewbase.host import PROTOCOL, Host
 from gateway.mewbase.sources import Reading
 from gateway.pending import Pending
 from gateway.server.context import ServerContext
@@ -47,7 +47,7 @@ class Assembly:
 
         threads = Threads(context.loop, 1, name="sub-batches", begin=lower_priority)
         reading = Reading(wait, Room(settings.sub_batches_bytes_max, threads.run, wait))
-        host = Host(
+        host = MewbaseContext(
             access=broker.access,
             authentication=broker.authentication,
             connections=connections,

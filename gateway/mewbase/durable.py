@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from gateway.broker.locks import Locks
-from gateway.broker.stream import Stream
-from gateway.broker.stream_logs import StreamLogs
+from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.stream_logs import StreamLogs
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire.errors import Code
 

@@ -8,9 +8,9 @@ import logging
 from typing import Final
 
 from gateway.broker.access.authentication import Peer
+from gateway.mewbase.context import PROTOCOL, MewbaseContext
 from gateway.mewbase.handlers import publish, query
 from gateway.mewbase.handlers.table import HANDLERS
-from gateway.mewbase.host import PROTOCOL, Host
 from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import LoginFailed, Refusal, refusal_of
 from gateway.mewbase.session import Session
@@ -33,7 +33,7 @@ _NOT_YET: Final = Refusal(Code.NOT_AUTHORISED, "Not authenticated!")
 class MewbaseFront:
     """One client of the protocol."""
 
-    def __init__(self, host: Host, ports: Ports) -> None:
+    def __init__(self, host: MewbaseContext, ports: Ports) -> None:
         self._ports = ports
         self._settings = host.settings
         self._session = Session(host.settings.initial_frame_bytes_max, _AS_TEXT[host.settings.form])
@@ -197,7 +197,7 @@ class MewbaseKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: Host, limits: Limits) -> None:
+    def __init__(self, host: MewbaseContext, limits: Limits) -> None:
         self.host = host
         self.limits = limits
 

@@ -10,9 +10,9 @@ from gateway.broker.connections import (
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.stream import Stream
-from gateway.broker.visit import Visit
-from gateway.mewbase.host import PROTOCOL, Host
+from gateway.broker.hosts.client_session import ClientSession
+from gateway.broker.streams.stream import Stream
+from gateway.mewbase.context import PROTOCOL, MewbaseContext
 from gateway.mewbase.publishing import Publisher
 from gateway.mewbase.query import Query
 from gateway.mewbase.refusals import Refusal
@@ -27,10 +27,10 @@ from gateway.server.front import Ports
 _GONE: Final = "channel %r is gone, or may not be read any more"
 
 
-class Link(Visit):
+class Link(ClientSession):
     """A connection's publishers and subscriptions."""
 
-    def __init__(self, host: Host, session: Session, ports: Ports) -> None:
+    def __init__(self, host: MewbaseContext, session: Session, ports: Ports) -> None:
         super().__init__(host, ports, PROTOCOL)
         self.host = host
         self.session = session

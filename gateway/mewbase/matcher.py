@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from gateway.broker.slices import Turns
+from gateway.broker.yielding import Turns
 from gateway.mewbase.documents import ARRAY, DOCUMENT, NULL, elements_of, number_of
 from gateway.mewbase.wire.kernel.documents import chosen, elements
 from gateway.mewbase.wire.reading import Element

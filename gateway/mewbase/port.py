@@ -3,10 +3,10 @@
 from importlib.util import find_spec
 from typing import Final, Self
 
-from gateway.broker.broker import Broker, BrokerBackend
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamExists
+from gateway.broker.hosts.broker import Broker, BrokerBackend
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.naming import check_given_name, is_text
-from gateway.broker.virtual_host import VirtualHost
 from gateway.network.addresses import shown
 from gateway.network.listening import Place
 from gateway.server.endpoint import Endpoint, TlsEndpoint

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway.broker.slices import Slice
+from gateway.broker.yielding import Slice
 from gateway.mewbase.binders.binder import Binder, Kept
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.sources import SourcePorts

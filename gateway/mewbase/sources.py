@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.broker.slices import Turns
+from gateway.broker.yielding import Turns
 from gateway.log.records.openings import Opener, Room
 from gateway.pending import Pending
 from gateway.server.front import Ports

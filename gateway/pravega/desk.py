@@ -11,7 +11,7 @@ from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
 from gateway.pravega.access.guard import EXPIRED, REFUSED, Verdict
 from gateway.pravega.access.tokens import USER_CHANGED
-from gateway.pravega.host import PROTOCOL, Host
+from gateway.pravega.context import PROTOCOL, WireContext
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import ILLEGAL_ARGUMENT, OTHER, refusal
 from gateway.pravega.transients import OwnTransients
@@ -48,7 +48,7 @@ class Desk:
         user: The user that this token names; '' if it names none.
     """
 
-    def __init__(self, host: Host, ports: Ports) -> None:
+    def __init__(self, host: WireContext, ports: Ports) -> None:
         self.host = host
         self.set_ups: dict[bytes, SetUp] = {}
         self.is_over = False

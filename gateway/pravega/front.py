@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.appends import CODES, Appends
+from gateway.pravega.context import PROTOCOL, WireContext
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
-from gateway.pravega.host import PROTOCOL, Host
 from gateway.server.connections.unfinished import STRANGER_BYTES_MAX
 from gateway.server.front import Limits, Ports
 from hutch.pravega.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
@@ -27,7 +27,7 @@ _KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}
 class PravegaFront:
     """One client of the wire protocol."""
 
-    def __init__(self, host: Host, ports: Ports) -> None:
+    def __init__(self, host: WireContext, ports: Ports) -> None:
         self._ports = ports
         self._desk = Desk(host, ports)
         self._appends = Appends(self._desk, ports)
@@ -143,7 +143,7 @@ class PravegaKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: Host, limits: Limits) -> None:
+    def __init__(self, host: WireContext, limits: Limits) -> None:
         self.host = host
         self.limits = limits
 

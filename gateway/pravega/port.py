@@ -79,12 +79,12 @@ class SegmentPort(Port[SegmentBackend]):
         """Let clients come in. Raises ConfigError."""
         # They take no room while the port is off.
         from gateway.pravega.access.guard import Guard  # noqa: PLC0415
+        from gateway.pravega.context import PROTOCOL, WireContext, limits_of  # noqa: PLC0415
         from gateway.pravega.front import PravegaKind  # noqa: PLC0415
-        from gateway.pravega.host import PROTOCOL, Host, limits_of  # noqa: PLC0415
 
         self._warn()
         wire, access = self._settings.wire, backend.segments
-        host = Host(
+        host = WireContext(
             store=access.store,
             say=self.context.shared.say,
             clock_ms=clock_ms,

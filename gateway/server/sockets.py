@@ -7,7 +7,7 @@ holds a descriptor until it is closed.
 import logging
 from typing import Final, Protocol
 
-from gateway.network.strangers import Strangers
+from gateway.network.pre_login import PreLogin
 from gateway.server.connections.shared import Say
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Sockets:
         self.places: Final = places
         self._say = say
         self._all: set[Holder] = set()
-        self._strangers: Strangers[Holder] = Strangers(places)
+        self._strangers: PreLogin[Holder] = PreLogin(places)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -122,7 +122,7 @@ class Quota:
         """Begin with none; `places` is how many there may be."""
         self.places: Final = places
         self._sockets = sockets
-        self._own: Strangers[Holder] = Strangers(places)
+        self._own: PreLogin[Holder] = PreLogin(places)
 
     def __len__(self) -> int:
         return len(self._own)

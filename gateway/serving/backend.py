@@ -12,15 +12,15 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
-from gateway.broker.broker import Broker
-from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.connections import Connections
 from gateway.broker.first_file import FirstFile
-from gateway.broker.openings import Openings
+from gateway.broker.hosts.broker import Broker
+from gateway.broker.hosts.virtual_host import open_virtual_host
+from gateway.broker.hosts.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.broker.service import About, Resource, Service
-from gateway.broker.streams import StreamsPorts
-from gateway.broker.virtual_host import open_virtual_host
-from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
+from gateway.broker.streams.openings import Openings
+from gateway.broker.streams.staging_limits import Limits, Usage
+from gateway.broker.streams.streams import StreamsPorts
 from gateway.command_line import own_version
 from gateway.log.clock import Clock
 from gateway.log.log import StreamLog

@@ -8,7 +8,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import UNREAD, Authentication, LoginRefused, Peer
 from gateway.broker.access.model import Right
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
-from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.log.names import is_named_after, is_own, scope_of
 from gateway.network.addresses import is_loopback
 from gateway.network.basic import basic_credentials

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
-from gateway.broker.streams import Streams
-from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
+from gateway.broker.streams.streams import Streams
 from gateway.pending import Pending
 
 log = logging.getLogger(__name__)

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
-from gateway.broker.broker import Broker
 from gateway.broker.connections import ConnectionDetails
-from gateway.broker.visit import Host, Visit
+from gateway.broker.hosts.broker import Broker
+from gateway.broker.hosts.client_session import ClientSession, SessionContext
 from gateway.log.names import is_of_a_stream, is_own
 from gateway.management.scopes import Scopes
 from gateway.pravega.access.entering import Entered, unnoted
 from gateway.pravega.access.guard import Ownership
 from gateway.pravega.access.segment_access import SegmentAccess
-from gateway.pravega.early.host import is_of_the_gateway
+from gateway.pravega.early.context import is_of_the_gateway
 from gateway.server.front import Ports
 from gateway.serving.controller_callers import StreamUser, log_in_by
 
@@ -35,7 +35,7 @@ def access_beside_streams(broker: Broker, scopes: Scopes) -> SegmentAccess:
     )
 
 
-class WireVisit(Visit):
+class WireVisit(ClientSession):
     """A client of segments: it has a token and no user, and is listed in the virtual host `/`."""
 
     def details(self) -> ConnectionDetails:
@@ -51,7 +51,7 @@ class WireVisit(Visit):
 
 def _entering(broker: Broker) -> Callable[[str], Entered]:
     """Return what notes the connections of a protocol."""
-    host = Host(
+    host = SessionContext(
         access=broker.access,
         authentication=broker.authentication,
         connections=broker.connections,

@@ -15,7 +15,7 @@ from gateway.log.tracking import has_table
 from gateway.pravega.access.guard import Ownership
 from gateway.pravega.access.segment_access import SegmentAccess
 from gateway.pravega.controller.rights import LogIn
-from gateway.pravega.early.host import is_of_the_gateway, is_of_the_server
+from gateway.pravega.early.context import is_of_the_gateway, is_of_the_server
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
 from gateway.server.loop.awaiting import awaited

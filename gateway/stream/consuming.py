@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from gateway.broker.connections import ConsumerDetails
-from gateway.broker.streams import Stream
+from gateway.broker.streams.streams import Stream
 from gateway.log.cursor import Cursor
 from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog

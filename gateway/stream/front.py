@@ -16,8 +16,8 @@ import logging
 from typing import Final
 
 from gateway.server.front import Limits, Ports
+from gateway.stream.context import StreamContext
 from gateway.stream.dispatch import dispatch
-from gateway.stream.host import Host
 from gateway.stream.kernel.publish import u32_at
 from gateway.stream.link import PROTOCOL, Link
 from gateway.stream.publishing import FRAME_HEAD_BYTES, take, take_with_filters
@@ -53,7 +53,7 @@ _PHRASES: Final = {
 class StreamFront:
     """One client of the stream protocol."""
 
-    def __init__(self, host: Host, ports: Ports) -> None:
+    def __init__(self, host: StreamContext, ports: Ports) -> None:
         settings = host.settings
         self._settings = settings
         self._ports = ports
@@ -217,7 +217,7 @@ class StreamKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: Host, limits: Limits) -> None:
+    def __init__(self, host: StreamContext, limits: Limits) -> None:
         self.host = host
         self.limits = limits
 

@@ -14,13 +14,13 @@ from gateway.broker.connections import (
     PublisherDetails,
 )
 from gateway.broker.groups import Order
-from gateway.broker.stream import Stream
-from gateway.broker.virtual_host import VirtualHost
-from gateway.broker.visit import Visit
+from gateway.broker.hosts.client_session import ClientSession
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.streams.stream import Stream
 from gateway.pending import Pending
 from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
-from gateway.stream.host import Host
+from gateway.stream.context import StreamContext
 from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
@@ -45,10 +45,10 @@ RIGHTS: Final = {
 """For each permission the rights of which any one is enough."""
 
 
-class Link(Visit):
+class Link(ClientSession):
     """A connection's publishers and subscriptions."""
 
-    def __init__(self, host: Host, session: Session, ports: Ports) -> None:
+    def __init__(self, host: StreamContext, session: Session, ports: Ports) -> None:
         super().__init__(host, ports, PROTOCOL)
         self.host = host
         self.session = session

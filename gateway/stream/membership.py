@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
-from gateway.stream.host import Host
+from gateway.stream.context import StreamContext
 from hutch.stream import messages as m
 from hutch.stream.offsets import OffsetSpec
 
@@ -28,7 +28,7 @@ class Link(Protocol):
     """A connection, as far as its members of groups need it."""
 
     @property
-    def host(self) -> Host: ...
+    def host(self) -> StreamContext: ...
 
     @property
     def ports(self) -> Ports: ...

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Self
 
-from gateway.broker.broker import Broker, BrokerBackend
+from gateway.broker.hosts.broker import Broker, BrokerBackend
 from gateway.network.addresses import shown
 from gateway.network.listening import Address, Place
 from gateway.server.connections.deleted_files import let_go_of_deleted
@@ -12,8 +12,8 @@ from gateway.server.port import Port
 from gateway.server.sockets import kept_for_strangers
 from gateway.settings.model import Settings
 from gateway.stream.advertising import Advertising
+from gateway.stream.context import StreamContext
 from gateway.stream.front import StreamKind
-from gateway.stream.host import Host
 from gateway.stream.link import PROTOCOL
 from gateway.stream.settings import (
     advertised,
@@ -86,7 +86,7 @@ class StreamPort(Port[BrokerBackend]):
             room = clients_max(stream.connections_max, sockets.places)
             return connections.count_of_protocol(PROTOCOL) < room
 
-        host = Host(
+        host = StreamContext(
             access=broker.access,
             authentication=broker.authentication,
             connections=connections,

@@ -11,12 +11,12 @@ from array import array
 from typing import Final, Protocol
 
 from gateway.broker.connections import PublisherDetails
-from gateway.broker.streams import Stream
+from gateway.broker.streams.streams import Stream
 from gateway.log.kernel.sealing import copy_of
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
 from gateway.server.front import Ports
-from gateway.stream.host import Host
+from gateway.stream.context import StreamContext
 from gateway.stream.kernel import publish as kernel
 from gateway.stream.kernel.publish import State, confirm_of, take_filtered, take_publishes
 from gateway.stream.session import Session
@@ -142,7 +142,7 @@ class Publishing(Protocol):
     def session(self) -> Session: ...
 
     @property
-    def host(self) -> Host: ...
+    def host(self) -> StreamContext: ...
 
     @property
     def ports(self) -> Ports: ...

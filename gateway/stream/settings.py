@@ -3,7 +3,7 @@
 from gateway.server.front import Limits
 from gateway.settings.model import Settings, StreamSettings
 from gateway.stream.consuming import DELIVER_HEAD_BYTES
-from gateway.stream.host import LinkSettings
+from gateway.stream.context import LinkSettings
 from gateway.stream.session import UNLIMITED_FRAME_BYTES
 
 

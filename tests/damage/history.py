@@ -16,10 +16,10 @@ from unittest import mock
 
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import PasswordHash
-from gateway.broker.exchanges import Binding, Exchange
-from gateway.broker.policies import Policy
-from gateway.broker.super_streams import create_super_stream
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.super_streams import create_super_stream
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.log import names
 from gateway.log.log import StreamLog
 from store.api import Durability

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker.errors import BrokerError
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.log.errors import LogError
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate

@@ -9,7 +9,7 @@ from typing import Final
 
 from gateway.broker.access.access import open_access
 from gateway.broker.connections import Connections
-from gateway.broker.streams import StreamsPorts
+from gateway.broker.streams.streams import StreamsPorts
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore
 from store.errors import StoreError

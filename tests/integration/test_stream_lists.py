@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from gateway.broker.commits.limits import COMMIT_STAGES_MAX
+from gateway.broker.streams.staging_limits import COMMIT_STAGES_MAX
 from hutch.client.login import Login
 from hutch.stream import messages as m
 from hutch.stream import pipeline

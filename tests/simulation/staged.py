@@ -16,9 +16,9 @@ import pytest
 
 from gateway.broker.commits import entering, sources, stages
 from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.finishing import Committed
-from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.stage import Stage
 from gateway.log import names, units

@@ -8,10 +8,9 @@ stream, which is the number of the last commit there, says which have entered.
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.draft import ChunkPart, Draft, StagesPart
 from gateway.broker.commits.finishing import Committed, Finishing, UnderWay
-from gateway.broker.commits.lanes import Part
-from gateway.broker.commits.limits import CHUNKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_number
 from gateway.broker.commits.sinks import RECORD, Nameless, Sinks
@@ -25,7 +24,8 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.locks import Locks
-from gateway.broker.stream import Stream
+from gateway.broker.streams.staging_limits import CHUNKS_MAX
+from gateway.broker.streams.stream import Stream
 from store.api import NOT_EXISTS, TABLE_BATCH_BYTES_MAX, TableEntry
 from store.errors import DiskFull, KeyVersionMismatch, StoreError
 

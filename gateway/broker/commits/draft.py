@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.broker.commits.batch import StreamRecords
-from gateway.broker.commits.lanes import Part
+from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import PartRow, part_key
 from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.log.unit import pack_blank
 from hutch.formats.chunk import seal_seed
 from store.api import TableEntry

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from gateway.broker.commits.commit_order import CommitOrder, Outcome, Part
 from gateway.broker.commits.entering import enter
-from gateway.broker.commits.lanes import Lanes, Outcome, Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import HeadRow, head_key, part_key, stage_key
 from gateway.broker.commits.stage import Stage
@@ -75,7 +75,7 @@ class Finishing:
     def __init__(self, ports: CommitsPorts, stages: Stages) -> None:
         self._ports = ports
         self._stages = stages
-        self._lanes = Lanes(partial(enter, ports), ports.wait)
+        self._lanes = CommitOrder(partial(enter, ports), ports.wait)
         self._under_way: dict[int, UnderWay] = {}
 
     @property

@@ -11,7 +11,7 @@ from gateway.broker.commits.resuming import find_segment
 from gateway.broker.commits.rows import StageRow, stage_key
 from gateway.broker.commits.stage import Stage, restored
 from gateway.broker.errors import AccessRefused, PreconditionFailed
-from gateway.broker.stream_storage import delete_segments
+from gateway.broker.streams.stream_storage import delete_segments
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

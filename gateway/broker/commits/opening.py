@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.commits import Commits
-from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import (
     HEAD,

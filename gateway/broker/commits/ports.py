@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.broker.commits.limits import Usage
-from gateway.broker.streams import Streams
+from gateway.broker.streams.staging_limits import Usage
+from gateway.broker.streams.streams import Streams
 from gateway.log import names
 from gateway.pending import Pending
 from store.api import SegmentStore, TableEntry

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from gateway.broker.commits.limits import LAST_STAGES_MAX, SINKS_MAX, USER_SINKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import SinkRow, sink_key
 from gateway.broker.commits.stage import Stage
 from gateway.broker.errors import AccessRefused, PreconditionFailed
 from gateway.broker.locks import Locks
+from gateway.broker.streams.staging_limits import LAST_STAGES_MAX, SINKS_MAX, USER_SINKS_MAX
 from store.api import NOT_EXISTS, TableEntry
 from store.errors import StoreError
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gateway.broker.commits.limits import WAY_BYTES_MAX, Usage
+from gateway.broker.streams.staging_limits import WAY_BYTES_MAX, Usage
 from gateway.log.names import writer_of
 from gateway.pending import Pending
 from store.api import Appended, SegmentStore, Writer

@@ -7,14 +7,6 @@ from typing import Final
 from typing_extensions import Buffer
 
 from gateway.broker.commits.kept_stages import KeptStages, unknown
-from gateway.broker.commits.limits import (
-    CHUNKS_MAX,
-    COMMIT_STAGES_MAX,
-    INLINE_BYTES_MAX,
-    MEMORY_BYTES_MAX,
-    SINK_BYTES_MAX,
-    STAGES_MAX,
-)
 from gateway.broker.commits.resuming import resume
 from gateway.broker.commits.rows import StageRow, stage_key
 from gateway.broker.commits.sources import StagesSource
@@ -25,7 +17,15 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamDoesNotExist,
 )
-from gateway.broker.stream import Stream
+from gateway.broker.streams.staging_limits import (
+    CHUNKS_MAX,
+    COMMIT_STAGES_MAX,
+    INLINE_BYTES_MAX,
+    MEMORY_BYTES_MAX,
+    SINK_BYTES_MAX,
+    STAGES_MAX,
+)
+from gateway.broker.streams.stream import Stream
 from gateway.log.errors import LogError
 from gateway.log.units import pack_blank
 from gateway.pending import start

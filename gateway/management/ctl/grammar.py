@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from gateway.broker.arguments import NAMES, MaxAge
 from gateway.broker.naming import is_text
+from gateway.broker.rules.arguments import NAMES, MaxAge
 from gateway.command_line import visible
 from gateway.management.definitions.report import table
 from gateway.management.kinds import Kind

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.arguments import number_of
-from gateway.broker.exchanges import Binding
-from gateway.broker.policies import Policy
+from gateway.broker.rules.arguments import number_of
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchanges import Binding
 from gateway.management.definitions.objects import (
     NO_PASSWORD,
     Definitions,

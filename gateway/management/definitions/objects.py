@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import RABBITMQ_ALGORITHMS
-from gateway.broker.exchange import SUPER_STREAM
-from gateway.broker.exchanges import Binding, Exchange
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchange import SUPER_STREAM
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.errors import shown
 
 Key: TypeAlias = tuple[str, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gateway.broker.access.model import User
-from gateway.broker.arguments import StreamArguments
+from gateway.broker.rules.arguments import StreamArguments
 from gateway.management.definitions.errors import DefinitionsError, shown
 from gateway.management.definitions.objects import (
     KINDS,

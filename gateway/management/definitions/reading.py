@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
-from gateway.broker.exchange import PARTITION_ORDER
-from gateway.broker.exchanges import Binding
+from gateway.broker.topology.exchange import PARTITION_ORDER
+from gateway.broker.topology.exchanges import Binding
 from gateway.management.definitions import sections
 from gateway.management.definitions.document import read_document
 from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, label

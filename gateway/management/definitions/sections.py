@@ -22,12 +22,12 @@ from gateway.broker.access.model import (
     check_name,
 )
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
-from gateway.broker.arguments import InvalidArgument, StreamArguments
-from gateway.broker.exchange import ALTERNATE_EXCHANGE
-from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
-from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
-from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
+from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.rules.policies import APPLY_TO, Policy, check_operator_policy, check_policy
+from gateway.broker.rules.policy_settings import DEFINED, check_values, not_of_streams
+from gateway.broker.topology.exchange import ALTERNATE_EXCHANGE
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.entry import Entry, Fault, Needless, Skip
 from gateway.management.definitions.errors import shown
 from gateway.management.definitions.objects import NO_PASSWORD, Host, Key, Stream, binding_key

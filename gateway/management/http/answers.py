@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.broker.slices import Slice
+from gateway.broker.yielding import Slice
 from gateway.management.http.json_text import pack_json
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
 
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.fields import Fields

@@ -21,7 +21,7 @@ from gateway.management.http.routes import RESOURCES
 from gateway.management.http.small_reads import SmallReads
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
-from gateway.network.strangers import Strangers
+from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class HttpServer:
 
     def __init__(self, listening: Sequence[socket.socket], backing: Backing) -> None:
         self._sockets = list(listening)
-        strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
+        strangers: PreLogin[BoundedProtocol] = PreLogin(CONNECTIONS_MAX)
         shared = backing.shared
         look = Look(PROTOCOL, shared.open_ports, shared.say)
 

@@ -22,7 +22,7 @@ from uvicorn.protocols.utils import get_remote_addr
 
 from gateway.management.http.bodies import LARGE_BYTES_MAX
 from gateway.network.first_bytes import LOOK_BYTES, Match, Protocol
-from gateway.network.strangers import Strangers
+from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
 from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, STRANGER_S
@@ -123,7 +123,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(
         self,
-        strangers: Strangers["BoundedProtocol"],
+        strangers: PreLogin["BoundedProtocol"],
         shared: Shared,
         look: Look,
         **kwargs: Any,  # noqa: ANN401  # as uvicorn calls it

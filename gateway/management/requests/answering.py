@@ -14,7 +14,6 @@ from gateway.broker.access.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.arguments import InvalidArgument
 from gateway.broker.errors import (
     BrokerError,
     ExchangeDoesNotExist,
@@ -24,8 +23,9 @@ from gateway.broker.errors import (
     StreamExists,
     StreamNotAvailable,
 )
-from gateway.broker.policies import NoSuchPolicy
-from gateway.broker.service import DoorBlocked
+from gateway.broker.rules.arguments import InvalidArgument
+from gateway.broker.rules.policies import NoSuchPolicy
+from gateway.broker.service import ListenerBlocked
 from gateway.management.administration import OWNER, Actor, Administration, Role
 from gateway.management.errors import (
     AdministrationError,
@@ -87,7 +87,7 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
     (AccessError, WrongRequest, "{}"),
     (InternalError, Failed, "the store refused: {}"),
     (BrokerError, WrongRequest, "{}"),
-    (DoorBlocked, Failed, "{}"),
+    (ListenerBlocked, Failed, "{}"),
     (DiskFull, Failed, "the disk is full, and this takes space: {}"),
     (StoreError, Failed, "{}"),
 )
@@ -118,7 +118,7 @@ async def answer(
     try:
         judge()
         result = await row.do(administration, Arguments(given, judge, body))
-    except (AccessError, BrokerError, StoreError, DoorBlocked) as error:
+    except (AccessError, BrokerError, StoreError, ListenerBlocked) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
         line = "administration request=%s by=%r about=%r"
@@ -151,7 +151,9 @@ def _demand(
         raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")
 
 
-def translated(error: AccessError | BrokerError | StoreError | DoorBlocked) -> AdministrationError:
+def translated(
+    error: AccessError | BrokerError | StoreError | ListenerBlocked,
+) -> AdministrationError:
     """Say an error of the broker in an administrator's words."""
     if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
         return WrongRequest(str(error))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.broker.connections import Connections, ConsumerDetails, OpenConnection
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.requests.row import Host, Name, request

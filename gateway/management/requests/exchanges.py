@@ -4,10 +4,10 @@ from operator import attrgetter
 from typing import Annotated, Any, Final, TypeAlias
 
 from gateway.broker.access.authorisation import Demand, to_bind, to_configure, to_publish, to_read
-from gateway.broker.exchange import ALTERNATE_EXCHANGE
-from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.locks import Check
 from gateway.broker.naming import check_given_name, without_line_ends
+from gateway.broker.topology.exchange import ALTERNATE_EXCHANGE
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.kinds import BINDINGS, EXCHANGES

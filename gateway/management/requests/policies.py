@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.access.errors import Unusable
 from gateway.broker.patterns import length_fault
-from gateway.broker.policies import Policy, check_operator_policy
-from gateway.broker.policy_settings import check_known, check_values
+from gateway.broker.rules.policies import Policy, check_operator_policy
+from gateway.broker.rules.policy_settings import check_known, check_values
 from gateway.management.administration import Administration, Role
 from gateway.management.kinds import POLICIES
 from gateway.management.requests.arguments import Arguments

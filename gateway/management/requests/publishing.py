@@ -6,8 +6,8 @@ from typing import Final
 
 from gateway.broker.access.authorisation import Demand, to_publish, to_read
 from gateway.broker.errors import ExchangeDoesNotExist
-from gateway.broker.exchanges import DEFAULT_EXCHANGE
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import RECORD_BYTES_MAX, RecordTooLarge, RecordWriter
 from gateway.management.administration import Administration, Role

@@ -15,7 +15,7 @@ from typing import Any, Final
 from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
 from gateway.broker.access.model import Permission, User
 from gateway.broker.errors import ExchangeDoesNotExist, StreamDoesNotExist
-from gateway.broker.policies import NoSuchPolicy, Policy
+from gateway.broker.rules.policies import NoSuchPolicy, Policy
 from gateway.management.administration import Administration, Turns
 from gateway.management.definitions.objects import Definitions, Host, Key
 from gateway.management.requests.parallel import FAILURES, Step, Stopped, in_parallel

@@ -23,10 +23,10 @@ from typing import (
 from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.connections import Connections
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.locks import Check
 from gateway.broker.service import Service
-from gateway.broker.virtual_host import VirtualHost
-from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
 from gateway.management.kinds import Kind
 from gateway.management.requests.arguments import Arguments

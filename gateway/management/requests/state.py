@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from gateway.broker.access.errors import NoSuchVirtualHost
 from gateway.broker.errors import StreamExists
-from gateway.broker.exchanges import Binding, is_predeclared
-from gateway.broker.policies import PolicyTable
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.rules.policies import PolicyTable
+from gateway.broker.topology.exchanges import Binding, is_predeclared
 from gateway.management.administration import Administration, Turns
 from gateway.management.definitions.objects import Definitions, Host, Key, Stream, binding_key
 from gateway.management.requests.parallel import AT_ONCE

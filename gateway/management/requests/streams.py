@@ -3,13 +3,13 @@
 from typing import Any
 
 from gateway.broker.access.authorisation import Demand, to_configure
-from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.hosts.mending import super_streams_of
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.locks import Check
-from gateway.broker.mending import super_streams_of
 from gateway.broker.naming import check_given_name, without_line_ends
-from gateway.broker.stream import Stream
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.streams.stream import Stream
 from gateway.log.names import pravega_name
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, Final
 
-from gateway.broker import super_streams
 from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
 from gateway.broker.errors import ExchangeExists
+from gateway.broker.hosts import super_streams
+from gateway.broker.hosts.mending import mend_super_stream
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.locks import Check
-from gateway.broker.mending import mend_super_stream
 from gateway.broker.naming import check_given_name, without_line_ends
-from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.requests.row import Host, Hosts, Name, request

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from gateway.broker.access.access import Access
 from gateway.broker.access.errors import VirtualHostExists
 from gateway.broker.access.model import Permission
-from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
 from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.row import Limits, request

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.log import names
 from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist
-from gateway.broker.stream import Stream
-from gateway.broker.streams import Streams
+from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.streams import Streams
 from gateway.log.barrier import when_all_committed
 from gateway.log.errors import LogError
 from gateway.log.log import StreamLog

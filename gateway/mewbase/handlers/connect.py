@@ -10,7 +10,7 @@ import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
 from gateway.broker.access.authentication import UNREAD, LoginRefused, Peer
-from gateway.mewbase.host import PROTOCOL
+from gateway.mewbase.context import PROTOCOL
 from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import LoginFailed
 from gateway.mewbase.wire import writing

@@ -8,7 +8,7 @@ import dataclasses
 from typing import Final
 
 from gateway.broker.access.model import Right
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.log.barrier import when_all_committed
 from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog

@@ -16,7 +16,7 @@ from gateway.settings.model import Settings
 
 if TYPE_CHECKING:
     # loaded where the port is on
-    from gateway.pravega.controller.service import ControllerService, Door
+    from gateway.pravega.controller.service import CallerAccess, ControllerService
 
 log = logging.getLogger(__name__)
 _unreadable = RateLimitedLog(
@@ -66,9 +66,9 @@ class ControllerPort(Port[SegmentBackend]):
         """Answer calls, and show administrators what there is. Raises ConfigError, StoreError."""
         # They take no room while the port is off.
         from gateway.grpc.front import GrpcKind  # noqa: PLC0415
+        from gateway.pravega.context import limits_of  # noqa: PLC0415
         from gateway.pravega.controller.lists.lists import Lists  # noqa: PLC0415
         from gateway.pravega.controller.service import ControllerService, Rounds  # noqa: PLC0415
-        from gateway.pravega.host import limits_of  # noqa: PLC0415
 
         segments = self.context.port(SegmentPort)
         assert segments is not None
@@ -103,13 +103,13 @@ class ControllerPort(Port[SegmentBackend]):
             await self._service.stop()
 
 
-def _door(access: SegmentAccess, segments: SegmentPort) -> "Door":
+def _door(access: SegmentAccess, segments: SegmentPort) -> "CallerAccess":
     """Return the way in for callers."""
     from gateway.pravega.controller.rights import minting  # noqa: PLC0415  # as above
-    from gateway.pravega.controller.service import Door, anyone, no_token  # noqa: PLC0415
+    from gateway.pravega.controller.service import CallerAccess, anyone, no_token  # noqa: PLC0415
 
     tokens = segments.tokens
-    return Door(
+    return CallerAccess(
         caller=access.log_in or anyone,
         token=no_token if tokens is None else minting(tokens, clock_ms),
         hides=access.ownership.hides,

@@ -75,7 +75,7 @@ def no_token(_caller: Caller, _scope: str, _stream: str, /, *, has_table: bool =
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class CallerAccess:
     """The way in for callers.
 
     Attributes:
@@ -94,7 +94,7 @@ async def anyone(_authorization: str, _host: str) -> Caller:
     return Anyone()
 
 
-OPEN: Final = Door(caller=anyone)
+OPEN: Final = CallerAccess(caller=anyone)
 """The way in for all."""
 
 
@@ -151,7 +151,7 @@ class ControllerService:
         clock_ms: Callable[[], int],
         address: Callable[[], tuple[str, int]],
         *,
-        door: Door = OPEN,
+        door: CallerAccess = OPEN,
         traffic: Traffic | None = None,
         rounds: Rounds = EVERY,
     ) -> None:

@@ -3,7 +3,7 @@
 import logging
 
 from gateway.network.addresses import host_of
-from gateway.pravega.early.host import EarlyHost
+from gateway.pravega.early.context import EarlyContext
 from gateway.pravega.under_way import UnderWay
 from gateway.server.front import Ports
 from hutch.pravega.early_codec import EARLY, cut
@@ -24,7 +24,7 @@ class EarlyDesk:
         is_held: Whether the next frame waits until `release`.
     """
 
-    def __init__(self, host: EarlyHost, ports: Ports) -> None:
+    def __init__(self, host: EarlyContext, ports: Ports) -> None:
         self.host = host
         self.ports = ports
         self.under_way = UnderWay(host.under_way)

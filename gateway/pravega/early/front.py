@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.early.appenders import Appenders
+from gateway.pravega.early.context import EarlyContext
 from gateway.pravega.early.desk import EarlyDesk
-from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.early.reads import EarlyReads
 from gateway.pravega.early.session import Request, Session
 from gateway.server.front import Limits, Ports
@@ -26,7 +26,7 @@ _FRAMES_A_RUN: Final = 64
 class EarlyFront:
     """One client of the early dialect."""
 
-    def __init__(self, host: EarlyHost, ports: Ports) -> None:
+    def __init__(self, host: EarlyContext, ports: Ports) -> None:
         self._ports = ports
         self._desk = EarlyDesk(host, ports)
         self._session = Session()
@@ -130,7 +130,7 @@ class EarlyKind:
 
     name = EARLY_PROTOCOL
 
-    def __init__(self, host: EarlyHost, limits: Limits) -> None:
+    def __init__(self, host: EarlyContext, limits: Limits) -> None:
         self.host = host
         self.limits = limits
 

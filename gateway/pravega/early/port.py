@@ -51,9 +51,9 @@ class EarlyPort(Port[SegmentBackend]):
     async def serve(self, backend: SegmentBackend) -> None:
         """Let clients come in. Raises ConfigError."""
         # They take no room while the port is off.
+        from gateway.pravega.context import limits_of  # noqa: PLC0415
+        from gateway.pravega.early.context import EarlyContext  # noqa: PLC0415
         from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind  # noqa: PLC0415
-        from gateway.pravega.early.host import EarlyHost  # noqa: PLC0415
-        from gateway.pravega.host import limits_of  # noqa: PLC0415
 
         widest = self._endpoint.widest_address
         if not is_loopback(widest[0]):
@@ -63,7 +63,7 @@ class EarlyPort(Port[SegmentBackend]):
                 shown(*widest),
             )
         access, context, sockets = backend.segments, self.context, self.context.sockets
-        host = EarlyHost(
+        host = EarlyContext(
             store=access.store,
             say=context.shared.say,
             is_closed=access.is_closed,

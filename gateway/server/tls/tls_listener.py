@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from gateway.network.strangers import Strangers
+from gateway.network.pre_login import PreLogin
 from gateway.server.connections.edge import PlainEdge
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
@@ -64,7 +64,7 @@ class TlsListener(Listener):
         self._threads = Threads(self._loop, _THREADS, name="tls", begin=lower_priority)
         self._look_before = Look(self.protocol, shared.open_ports, shared.say)
         self._greetings: dict[Greeting, tuple[str, int]] = {}
-        self._shaking: Strangers[Greeting] = Strangers(handshakes_max)
+        self._shaking: PreLogin[Greeting] = PreLogin(handshakes_max)
 
     @property
     def protocol(self) -> str:

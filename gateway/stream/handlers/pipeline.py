@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
+from gateway.broker.hosts.super_streams import Places
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
-from gateway.broker.slices import Slice
-from gateway.broker.stream import Stream
-from gateway.broker.super_streams import Places
+from gateway.broker.streams.stream import Stream
+from gateway.broker.yielding import Slice
 from gateway.log.errors import LogError
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog

@@ -9,8 +9,8 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
 from gateway.broker.naming import clean_name
-from gateway.broker.slices import THINGS_A_TURN, Slice
-from gateway.broker.streams import Stream
+from gateway.broker.streams.streams import Stream
+from gateway.broker.yielding import THINGS_A_TURN, Slice
 from gateway.log.errors import LogError
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog

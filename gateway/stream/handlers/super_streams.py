@@ -6,9 +6,9 @@ that name as well as for the stream.
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
-from gateway.broker import super_streams
 from gateway.broker.access.authorisation import Demand, name_of_exchange
-from gateway.broker.streams import Stream
+from gateway.broker.hosts import super_streams
+from gateway.broker.streams.streams import Stream
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import RIGHTS, Link
 from hutch.stream import messages as m

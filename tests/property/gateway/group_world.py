@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from compat.differential.group_model import ModelGroup, Told
-from gateway.broker.exchanges import PARTITION_ORDER, Binding
+from gateway.broker.topology.exchanges import PARTITION_ORDER, Binding
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog
 from gateway.pending import Pending

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gateway.broker import super_streams
+from gateway.broker.hosts import super_streams
 from gateway.pending import run
 from gateway.stream.refusals import code_of
 from hutch.stream import messages as m
@@ -34,9 +34,9 @@ from tests.property.gateway.topology_model import (
     Undeclare,
     exchange_of,
 )
-from tests.unit.gateway.broker.test_exchanges import rows
-from tests.unit.gateway.broker.test_streams import catalogued
-from tests.unit.gateway.broker.test_super_streams import die_after
+from tests.unit.gateway.broker.hosts.test_super_streams import die_after
+from tests.unit.gateway.broker.streams.test_streams import catalogued
+from tests.unit.gateway.broker.topology.test_exchanges import rows
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 EXCHANGES = ("x", "y", "amq.topic")

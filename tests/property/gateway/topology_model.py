@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from gateway.broker.exchanges import PARTITION_ORDER, Binding, Exchange
+from gateway.broker.topology.exchanges import PARTITION_ORDER, Binding, Exchange
 from hutch.stream.codes import ResponseCode
 
 OK = ResponseCode.OK

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
-from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Answer, Call

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.broker.policies import Policy, PolicyTable
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.rules.policies import Policy, PolicyTable
 from gateway.management.errors import NotFound
 from gateway.management.http.answers import made_answer
 from gateway.management.http.call import Answer, Call

@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any, Final
 
-from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.naming import NAME_BYTES_MAX
-from gateway.broker.streams import Stream
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.streams.streams import Stream
 from gateway.log.names import pravega_name
 from gateway.management.definitions.exporting import queue_arguments
 from gateway.management.definitions.sections import STREAM_ARGUMENTS

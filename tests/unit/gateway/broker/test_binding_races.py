@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from gateway.broker import super_streams
 from gateway.broker.errors import InternalError
-from gateway.broker.exchange import SUPER_STREAM
-from gateway.broker.exchanges import Binding, Exchange, Exchanges
-from gateway.broker.streams import Stream
+from gateway.broker.hosts import super_streams
+from gateway.broker.streams.streams import Stream
+from gateway.broker.topology.exchange import SUPER_STREAM
+from gateway.broker.topology.exchanges import Binding, Exchange, Exchanges
 from gateway.pending import Pending, start
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
-from tests.unit.gateway.broker.test_exchanges import exchanges, rows
-from tests.unit.gateway.broker.test_streams import catalogued, refuse
+from tests.unit.gateway.broker.streams.test_streams import catalogued, refuse
+from tests.unit.gateway.broker.topology.test_exchanges import exchanges, rows
 from tests.unit.gateway.stream.link_rig import Broker
 
 A, B = (

@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.errors import StreamDoesNotExist
-from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.topology.exchanges import Binding, Exchange
 from tests.unit.gateway.stream.link_rig import Broker
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.access.access import open_access
-from gateway.broker.catalogue import Catalogue
 from gateway.broker.connections import Connections
 from gateway.broker.kept_table import KeptTable
-from gateway.broker.openings import Openings
-from gateway.broker.policies import open_policies
-from gateway.broker.slices import Turns
+from gateway.broker.rules.policies import open_policies
+from gateway.broker.streams.catalogue import Catalogue
+from gateway.broker.streams.openings import Openings
+from gateway.broker.yielding import Turns
 from gateway.log.names import policy_table, server_table, tracking_key, writer_of
 from hutch.formats.chunk import event_number
 from store.api import TableEntry

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.errors import InternalError
-from gateway.broker.streams import Streams
+from gateway.broker.streams.streams import Streams
 from gateway.log import names
 from gateway.log.kept_snapshots import KeptSnapshots
 from gateway.log.names import writer_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.holds import HOLD_S
 from gateway.broker.service import Resource
+from gateway.broker.streams.retention_holds import HOLD_S
 from hutch.stream import messages as m
 from hutch.stream import pipeline_messages as p
 from hutch.stream.codes import ResponseCode

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.connections import Connections
-from gateway.broker.service import About, DoorBlocked, Resource, Service
+from gateway.broker.service import About, ListenerBlocked, Resource, Service
 from tests.unit.gateway.broker.access.access_rig import Client
 
 
@@ -99,7 +99,7 @@ def test_a_door_whose_address_is_taken_leaves_all_as_it_was(service: Service, ha
     service.drain()
     hatch.is_taken = True
 
-    with pytest.raises(DoorBlocked, match=r"127\.0\.0\.1:5552: Address already in use"):
+    with pytest.raises(ListenerBlocked, match=r"127\.0\.0\.1:5552: Address already in use"):
         service.revive()
 
     assert service.is_draining

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.openings import Openings
+from gateway.broker.streams.openings import Openings
 from gateway.log import index as index_module
 from gateway.log import opening as opening_module
 from gateway.log.names import writer_of

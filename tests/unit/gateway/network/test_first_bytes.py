@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mewbase.host import PROTOCOL as MEWBASE
+from gateway.mewbase.context import PROTOCOL as MEWBASE
 from gateway.network import first_bytes
 from gateway.network.first_bytes import (
     ALLOWED,
@@ -15,9 +15,9 @@ from gateway.network.first_bytes import (
     foreign,
     wanted,
 )
+from gateway.pravega.context import PROTOCOL
 from gateway.pravega.early.front import EARLY_PROTOCOL
 from gateway.pravega.front import _KNOWN
-from gateway.pravega.host import PROTOCOL
 from gateway.stream.link import PROTOCOL as STREAM
 from hutch.pravega.codec import HEAD
 from hutch.pravega.commands import Sender

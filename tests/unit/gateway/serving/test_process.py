@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.stream_logs import StreamLogs
+from gateway.broker.streams.stream_logs import StreamLogs
 from gateway.network.listening import bind
 from gateway.serving.backend import Backend, sockets_max
 from gateway.serving.ports import server

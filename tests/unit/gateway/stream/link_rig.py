@@ -15,11 +15,11 @@ from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
-from gateway.broker.openings import Openings
+from gateway.broker.hosts.virtual_host import VirtualHost, open_virtual_host
+from gateway.broker.hosts.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
 from gateway.broker.service import Resource, Service
-from gateway.broker.streams import Stream, Streams, StreamsPorts
-from gateway.broker.virtual_host import VirtualHost, open_virtual_host
-from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
+from gateway.broker.streams.openings import Openings
+from gateway.broker.streams.streams import Stream, Streams, StreamsPorts
 from gateway.log import names
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
@@ -31,8 +31,8 @@ from gateway.settings.model import Settings, UsersSettings
 from gateway.stream import publishing
 from gateway.stream.advertising import Advertising
 from gateway.stream.consuming import DELIVER_HEAD_BYTES, Subscription
+from gateway.stream.context import LinkSettings, StreamContext
 from gateway.stream.dispatch import dispatch
-from gateway.stream.host import Host, LinkSettings
 from gateway.stream.link import Link
 from gateway.stream.session import Session
 from hutch.stream import messages as m
@@ -224,7 +224,7 @@ class Broker:
         )
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)
-        self.host = Host(
+        self.host = StreamContext(
             advertising=Advertising(Settings(), "127.0.0.1"),
             access=self.access,
             authentication=self._authentication(anonymous),

@@ -46,7 +46,7 @@ def unreadable(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> LinkRig:
         raise CorruptChunk("s", 7, "for the test")
 
     broker.streams.find("s").log = None
-    monkeypatch.setattr("gateway.broker.stream_logs.open_log", open_log)
+    monkeypatch.setattr("gateway.broker.streams.stream_logs.open_log", open_log)
     return client
 
 

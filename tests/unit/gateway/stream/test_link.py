@@ -221,7 +221,7 @@ def test_nothing_is_bound_to_a_stream_that_is_deleted_while_it_is_opened(
         await gate
         return opened
 
-    monkeypatch.setattr("gateway.broker.stream_logs.open_log", open_late)
+    monkeypatch.setattr("gateway.broker.streams.stream_logs.open_log", open_late)
     stream = client.broker.stream("s")
     other = client.broker.link()
     done = client.start(name, message)
@@ -276,7 +276,7 @@ def test_a_stream_that_cannot_be_opened_is_not_available(
     async def fail(*_arguments: object, **_options: object) -> None:
         raise CorruptChunk("s", 7, "for the test")
 
-    monkeypatch.setattr("gateway.broker.stream_logs.open_log", fail)
+    monkeypatch.setattr("gateway.broker.streams.stream_logs.open_log", fail)
 
     code = ResponseCode.STREAM_NOT_AVAILABLE
     assert client.code("declare_publisher", m.DeclarePublisher(1, "", "s")) == code

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from gateway.broker.streams import Stream
-from gateway.broker.super_streams import add_partitions
+from gateway.broker.hosts.super_streams import add_partitions
+from gateway.broker.streams.streams import Stream
 from gateway.log.errors import CorruptChunk
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog

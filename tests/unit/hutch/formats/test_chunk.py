@@ -3,7 +3,7 @@ import zlib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.broker.openings import EPOCH_MAX
+from gateway.broker.streams.openings import EPOCH_MAX
 from hutch.formats import chunk
 from hutch.formats.chunk import (
     ChunkHeader,

@@ -13,7 +13,7 @@ from gateway.broker.connections import (
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.stream import Stream
+from gateway.broker.streams.stream import Stream
 from gateway.network.transport import Transport
 from gateway.pending import Pending, run
 from tests.conformance.harness import Loop

@@ -1,9 +1,9 @@
 import pytest
 
 from gateway.broker.commits import entering
-from gateway.broker.commits.lanes import Part
-from gateway.broker.commits.limits import Room
+from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.streams.staging_limits import Room
 from tests.unit.gateway.broker.commits.staging_rig import StagingRig
 
 

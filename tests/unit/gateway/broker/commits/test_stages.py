@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 
 from gateway.broker.commits import commits, stage_segment, stages
-from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.errors import (
     AccessRefused,
     InternalError,
     PreconditionFailed,
     StreamDoesNotExist,
 )
+from gateway.broker.streams.staging_limits import Limits, Usage
 from gateway.pending import Pending
 from store.api import Done
 from store.errors import DiskFull, StoreError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
 from gateway.management.ctl.grammar import (
     Argument,
     Ask,

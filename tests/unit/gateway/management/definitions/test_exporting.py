@@ -2,8 +2,8 @@ import json
 
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.exchanges import Binding, Exchange
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.exporting import export_definitions
 from gateway.management.definitions.objects import Definitions, Stream, binding_key
 from gateway.management.definitions.reading import read_definitions

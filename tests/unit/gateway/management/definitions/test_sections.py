@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.arguments import StreamArguments
+from gateway.broker.rules.arguments import StreamArguments
 from gateway.management.definitions import sections
 from gateway.management.definitions.entry import Entry, Fault, Skip
 from gateway.management.definitions.sections import STREAM_ARGUMENTS, Context

@@ -15,7 +15,7 @@ from gateway.management.http import bodies
 from gateway.management.http.answers import Refused
 from gateway.management.http.protocol import CONNECTIONS_MAX, LOGGED_IN, BoundedProtocol
 from gateway.management.http.small_reads import SmallReads
-from gateway.network.strangers import Strangers
+from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
 from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, StrangersInput
@@ -66,7 +66,7 @@ async def server() -> AsyncIterator[Server]:
     config = uvicorn.Config(made.app, ws="none", lifespan="off", interface="asgi3", log_config=None)
     config.load()
     state = uvicorn.Server(config).server_state
-    strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
+    strangers: PreLogin[BoundedProtocol] = PreLogin(CONNECTIONS_MAX)
     look = Look("http", shared.open_ports, unheard)
 
     def protocol() -> SmallReads:

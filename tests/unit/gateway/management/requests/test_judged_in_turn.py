@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.broker.access.model import Permission, User
-from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
 from gateway.management.requests.answering import answer

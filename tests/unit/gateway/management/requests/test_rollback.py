@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.broker.errors import InternalError
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import Failed

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.broker.access.errors import NoSuchVirtualHost
 from gateway.broker.access.model import Permission, User
-from gateway.broker.exchanges import Binding, Exchange
-from gateway.broker.policies import Policy
+from gateway.broker.rules.policies import Policy
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.objects import KINDS, Host, Key, Stream, binding_key
 from gateway.management.requests.state import KEPT, current_definitions
 from tests.unit.gateway.management.requests.administration_rig import Rig

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.early.host import is_of_the_server
+from gateway.pravega.early.context import is_of_the_server
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from hutch.pravega import early_messages as m

@@ -4,8 +4,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from gateway.broker import slices
-from gateway.broker.super_streams import partitions_of
+from gateway.broker import yielding as slices
+from gateway.broker.hosts.super_streams import partitions_of
 from gateway.pending import Abandoned
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker import holds
 from gateway.broker.access.model import Permission
+from gateway.broker.streams import retention_holds as holds
 from hutch.stream import messages as m
 from hutch.stream import pipeline_messages as p
 from hutch.stream.codes import ResponseCode

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from gateway.broker import visit
 from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
-from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.hosts import client_session
+from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.stream.link import RIGHTS
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -70,7 +70,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, *refused: tuple[Permission, str]) ->
         # A demand of one right of two is met by the other one.
         return next((each for each in demands if tuple(each) in taken), None)
 
-    monkeypatch.setattr(visit, "refused", first)
+    monkeypatch.setattr(client_session, "refused", first)
 
 
 # Creating

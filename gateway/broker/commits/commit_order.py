@@ -1,0 +1,134 @@
+"""Order of the parts of commits: those of one stream enter it one after the other, by number.
+
+A part that cannot be written is tried again with a growing pause. Meanwhile those behind it wait.
+"""
+
+import enum
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.log.units import UnitSource
+from gateway.pending import Pending, run
+
+log = logging.getLogger(__name__)
+
+PAUSE_MS: Final = 100
+PAUSE_MS_MAX: Final = 60_000
+"""The first pause before another try, and the longest; each is twice the one before."""
+
+
+class Outcome(enum.Enum):
+    """Result of a part so far."""
+
+    ENTERED = enum.auto()
+    """It is in its stream."""
+    DROPPED = enum.auto()
+    """Its stream was deleted."""
+    WAITING = enum.auto()
+    """Its stream cannot be written now."""
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A commit's part for one stream.
+
+    Attributes:
+        commit: The commit's number.
+        stream: The stream's name.
+        generation: The stream's generation.
+        source: The chunks.
+        first: Settled at the first outcome.
+        ended: Settled at the last one, which is not WAITING.
+    """
+
+    commit: int
+    stream: str
+    generation: int
+    source: UnitSource
+    first: Pending[Outcome] = field(default_factory=Pending)
+    ended: Pending[Outcome] = field(default_factory=Pending)
+
+    def tell(self, outcome: Outcome) -> None:
+        """Settle what this outcome settles."""
+        if not self.first.is_settled:
+            self.first.settle(outcome)
+        if outcome is not Outcome.WAITING:
+            self.ended.settle(outcome)
+
+
+Enter = Callable[[Part], Coroutine[Pending[Any], None, Outcome]]
+"""Tries once to bring a part into its stream."""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    parts: deque[Part] = field(default_factory=deque)
+    is_waiting: bool = False
+    """True if the first part cannot be written now."""
+
+
+class CommitOrder:
+    """A queue of parts for each stream, by its generation."""
+
+    def __init__(self, enter: Enter, wait: Callable[[int], Pending[None]]) -> None:
+        """`wait` returns a Pending that settles after so many milliseconds."""
+        self._enter = enter
+        self._wait = wait
+        self._lanes: dict[int, _Lane] = {}
+        self._is_stopped = False
+
+    def put(self, part: Part) -> None:
+        """Let a part enter behind all that were put before."""
+        lane = self._lanes.get(part.generation)
+        if lane is not None:
+            lane.parts.append(part)
+            if lane.is_waiting:
+                part.tell(Outcome.WAITING)
+            return
+        lane = self._lanes[part.generation] = _Lane(deque([part]))
+        run(self._go(part.generation, lane), _ended)
+
+    async def _go(self, generation: int, lane: _Lane) -> None:
+        pause_ms = 0
+        while lane.parts and not self._is_stopped:
+            outcome = await self._try(lane.parts[0])
+            if outcome is not Outcome.WAITING:
+                lane.is_waiting = False
+                pause_ms = 0
+                lane.parts.popleft().tell(outcome)
+                continue
+            lane.is_waiting = True
+            for part in lane.parts:
+                part.tell(outcome)
+            pause_ms = min(2 * pause_ms or PAUSE_MS, PAUSE_MS_MAX)
+            if not self._is_stopped:
+                await self._wait(pause_ms)
+        for part in lane.parts:
+            part.tell(Outcome.WAITING)
+        del self._lanes[generation]
+
+    async def _try(self, part: Part) -> Outcome:
+        try:
+            return await self._enter(part)
+        except Exception:  # one stream's fault must not keep the commit unanswered
+            log.exception("part of a commit fails stream=%s number=%d", part.stream, part.commit)
+            return Outcome.WAITING
+
+    async def stop(self) -> None:
+        """Try no part again, and wait until those under way are through.
+
+        Parts that wait now, or have not begun, enter after the next start.
+        """
+        self._is_stopped = True
+        for lane in list(self._lanes.values()):
+            if lane.parts and not lane.is_waiting:
+                await lane.parts[0].first
+
+
+def _ended(outcome: BaseException | None) -> None:
+    """Let a programming error be seen: no caller waits for these coroutines."""
+    if outcome is not None:
+        log.error("commits of a stream have ended", exc_info=outcome)

@@ -1,0 +1,169 @@
+"""Streams and entries of tables, for the check of a store that no server has open."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from gateway.broker.access import access_table
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import Permission, User
+from gateway.broker.commits import rows as commit_rows
+from gateway.broker.hosts import virtual_hosts
+from gateway.broker.rules.arguments import StreamArguments
+from gateway.broker.rules.policies import Policy
+from gateway.broker.streams import openings
+from gateway.broker.streams.catalogue import TOPOLOGY_PREFIX, StreamEntry
+from gateway.log import names
+from gateway.log.opening import LogNames
+from gateway.logs import InHost
+from store.api import TableEntry
+from store.errors import CorruptSegment
+
+_CATALOGUE: Final = "/_meta_kvtable/"
+_WRONG: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError, CorruptSegment)
+
+
+class StoredStream(NamedTuple):
+    """A stream of the catalogue.
+
+    Attributes:
+        virtual_host: Where it is.
+        entry: What the catalogue says of it.
+    """
+
+    virtual_host: str
+    entry: StreamEntry
+
+    @property
+    def log_names(self) -> LogNames:
+        """Its segments."""
+        where = (self.virtual_host, self.entry.name, self.entry.generation)
+        return LogNames(
+            stream=InHost(self.entry.name, self.virtual_host),
+            data_segment=names.data_segment(*where),
+            index_segment=names.index_segment(*where),
+            filter_segment=names.filter_segment(*where),
+        )
+
+    @property
+    def first_offset(self) -> int:
+        """Offset of the first record that it ever had."""
+        return StreamArguments.parse(self.entry.arguments).initial_offset or 0
+
+
+def is_catalogue(table: str) -> bool:
+    """Return whether a table has the streams of a virtual host."""
+    return _CATALOGUE in table
+
+
+def streams_of(virtual_host: str, rows: Iterable[TableEntry]) -> list[StoredStream]:
+    """Return the streams of a catalogue's table, without damaged entries."""
+    found = []
+    for row in rows:
+        if not row.key.startswith(TOPOLOGY_PREFIX):
+            try:
+                found.append(StoredStream(virtual_host, StreamEntry.unpack(row)))
+            except _WRONG:
+                continue
+    return found
+
+
+def unescaped(text: str) -> str | None:
+    """Undo `names.escape`; None where only a hash of the name is there.
+
+    >>> unescaped("a.2fb"), unescaped("..sha256-00")
+    ('a/b', None)
+    """
+    if text.startswith(".."):
+        return None
+    raw = _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), text.encode())
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def host_of_segment(segment: str) -> str | None:
+    """Return the virtual host of a segment or table; None for the server's own, or if unknown."""
+    scope = segment.partition("/")[0]
+    return unescaped(scope.removeprefix("rmq-")) if scope.startswith("rmq-") else None
+
+
+def homeless(segment: str) -> StoredStream | None:
+    """Return the stream that a segment of chunks tells of, without its arguments; None if none."""
+    match, host = _DATA_SEGMENT.fullmatch(segment), host_of_segment(segment)
+    name = None if match is None else unescaped(match[1])
+    if match is None or name is None or host is None:
+        return None
+    return StoredStream(host, StreamEntry(name, int(match[2])))
+
+
+def is_sound(table: str, row: TableEntry) -> bool:
+    """Return whether an entry of a table is one that a server can use."""
+    unpack = next((unpack for name, unpack in _UNPACK.items() if name in table), None)
+    if unpack is None or not row.value:  # what is empty counts as removed
+        return True
+    try:
+        unpack(row)
+    except Unusable:  # another version found it good, and so the server starts
+        return True
+    except _WRONG:
+        return False
+    return True
+
+
+def rows_after_loss(table: str) -> list[TableEntry]:
+    """Return what has to be written into a table that has lost entries, for the next start's sake.
+
+    Without it a server that has no users any more would make its first one anew, and one that does
+    not know how often it was opened would give epochs again.
+    """
+    if table == access_table.TABLE:
+        return [TableEntry(access_table.BEGUN, b"1")]
+    return [TableEntry(openings.KEY, b"")] if table == openings.TABLE else []
+
+
+def _unpack_of_catalogue(row: TableEntry) -> None:
+    if row.key.startswith(TOPOLOGY_PREFIX):
+        dict(json.loads(row.value))
+    else:
+        StreamEntry.unpack(row)
+
+
+def _unpack_of_access(row: TableEntry) -> None:
+    kind = row.key[:1]
+    if kind == b"u":
+        User.unpack(row.value)
+    elif kind == b"p":
+        Permission.unpack(row.value)
+    else:
+        json.loads(row.value)
+
+
+def _unpack_of_hosts(row: TableEntry) -> None:
+    if row.key.startswith(b"h"):
+        virtual_hosts.VirtualHostEntry.unpack(row.value)
+
+
+def _unpack_of_policies(row: TableEntry) -> None:
+    Policy.unpack(row.value)
+
+
+def _unpack_of_openings(row: TableEntry) -> None:
+    int(json.loads(row.value)["unclean"])
+
+
+def _unpack_of_commits(row: TableEntry) -> None:
+    commit_rows.check(row.key, row.value)
+
+
+_ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
+_DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
+
+_UNPACK: Final[dict[str, Callable[[TableEntry], None]]] = {
+    access_table.TABLE: _unpack_of_access,
+    virtual_hosts.TABLE: _unpack_of_hosts,
+    openings.TABLE: _unpack_of_openings,
+    _CATALOGUE: _unpack_of_catalogue,
+    "policies_kvtable/": _unpack_of_policies,
+    "/_commits_kvtable/": _unpack_of_commits,
+}
+"""By a part of the table's name; of other tables any entry is good."""

@@ -1,0 +1,1 @@
+"""Arguments of streams, and the policies that add to them."""

@@ -1,0 +1,1 @@
+"""Exchanges and bindings, and the routes that they make."""
