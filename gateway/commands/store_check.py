@@ -17,7 +17,7 @@ from gateway.broker.streams.catalogue import LIVE
 from gateway.command_line import visible
 from gateway.commands.store_check_pravega import ControllerCheck
 from gateway.log.checking import StreamCheck
-from gateway.log.checking_derived import Flaw, Part
+from gateway.log.flaws import Flaw, Part
 from gateway.log.names import tracking_table
 from gateway.pending import Pending, start
 from store.api import TableEntry
@@ -103,6 +103,8 @@ class Check:
     def run(self) -> None:
         """Check everything, and print the damage."""
         self._read_tables()
+        for note in self._checked.notes:
+            self._print(f"note: {note}")
         for damage in self._checked.damage:
             self._tell(damage)
         told = {damage.segment for damage in self._checked.damage}

@@ -9,7 +9,7 @@ from gateway.broker.hosts.checking import StoredStream, rows_after_loss
 from gateway.broker.streams.catalogue import LIVE, StreamEntry, key_of
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
-from gateway.log.checking_derived import Part
+from gateway.log.flaws import Part
 from gateway.log.names import meta_table, snapshot_key, tracking_table
 from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot

@@ -1,66 +1,37 @@
 """Check everything that is stored of a stream: its chunks, and what is derived from them.
 
-The segment is walked in slices, so memory does not grow with it. The check finds all that a start
-or a reader would find: `gateway.log.verifying` judges chunks, the chunks judge the stored index and
-the snapshot that describe them, and checksums judge filter pages.
+The check reads as an opening does, but from the first chunk on, and changes nothing. Besides, the
+chunks judge the stored index and the snapshot, which an opening believes.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from gateway.log.checking_derived import (
-    Flaw,
-    IndexCheck,
-    Part,
-    SnapshotCheck,
-    check_filter_pages,
-    load_snapshot,
-)
-from gateway.log.kernel.chunks import (
-    BAD_CRC,
-    BAD_HEADER,
-    BAD_SEAL,
-    MALFORMED,
-    NEEDS_BYTES,
-    NOT_NEXT,
-    walk_chunks,
-)
+from gateway.log.filter_pages import FilterPages
+from gateway.log.flaws import Flaw, Part, Sink
+from gateway.log.index import ENTRY_BYTES, unpack_entries
+from gateway.log.kept_snapshots import KeptSnapshots
+from gateway.log.kernel.chunks import BAD_CRC, BAD_HEADER, BAD_SEAL, NOT_NEXT, walk_chunks
 from gateway.log.names import writer_of
-from gateway.log.opening import LogNames
-from gateway.log.restoring import check_bytes, find_chunk, read_whole
-from gateway.log.sequences import MARKS_END
-from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
-from gateway.pending import Pending
-from hutch.formats.chunk import DATA_POSITION, next_offset_and_epoch, seal_seed, unpack_trailer
-from store.api import (
-    ABSENT,
-    APPEND_BYTES_MAX,
-    Reader,
-    SegmentStore,
-)
+from gateway.log.opening import LogNames, end_offset
+from gateway.log.restoring import check_bytes, read_index, restore
+from gateway.log.sequences import PublisherSequences
+from gateway.log.snapshot import Snapshot
+from gateway.log.verifying import Chunk
+from gateway.log.walking import SLICE_BYTES, Damage, Trailer, walk
+from gateway.pending import asked
+from hutch.formats.chunk import seal_seed
+from store.api import APPEND_BYTES_MAX, Reader, SegmentStore
 from store.errors import NoSuchSegment, StoreError
 
-_SLICE_BYTES: Final = 1024 * 1024
-
-_NO_CHUNK: Final = "no chunk begins where one should"
 _REASONS: Final = {
     BAD_CRC: "the checksum of a chunk's data does not match",
     NOT_NEXT: "a chunk's offset does not follow the one before it",
     BAD_SEAL: "the checksum of a chunk's header does not match",
-    MALFORMED: _NO_CHUNK,
     BAD_HEADER: "a chunk's header does not fit its data",
 }
-
-PublishingId = tuple[int, bytes, int]
-"""Place of a chunk in a slice, a publisher's reference, and its last id in the chunk.
-
-The empty reference has the mark of a unit.
-"""
-
-Looked = tuple[Verified, list[Chunk], list[PublishingId], list[int], int]
-"""The result of the check, the sound chunks, their publishing ids, the places of those with a
-damaged trailer, and the size of a damaged chunk behind the sound ones."""
+_REFERENCES_MAX: Final = 1 << 20
 
 
 class StreamReport:
@@ -74,14 +45,16 @@ class StreamReport:
     """
 
     def __init__(self) -> None:
-        self.chunks = 0
-        self.records = 0
-        self.start = 0
+        self.chunks = self.records = self.start = 0
         self.flaws: list[Flaw] = []
+
+    def flaws_of(self, part: Part) -> list[Flaw]:
+        """Return the flaws of one part."""
+        return [flaw for flaw in self.flaws if flaw.part is part]
 
 
 class StreamCheck:
-    """The check of one stream.
+    """The check of one stream; takes what the walk over its chunks finds.
 
     Args:
         store: Holds its segments.
@@ -102,110 +75,161 @@ class StreamCheck:
         first: int = 0,
         walked: Callable[[int], object] = lambda _: None,
     ) -> None:
-        self._store = store
-        self._names = names
+        self._store, self._names = store, names
         self._table, self._generation = table, generation
         self._first = first
         self._walked = walked
         self._report = StreamReport()
-        self._seed = seal_seed(names.data_segment)
+        self._at = 0
+        self._is_whole = True  # the bytes end with a chunk
+        self._index = StoredIndex("", 0, b"", 0, self._report.flaws.append)
+        # The snapshot, until the chunks before its end were compared; and whether it fits.
+        self._snapshot: Snapshot | None = None
+        self._is_fitting = False
+        # The publishing ids of the snapshot, and those of the chunks.
+        self._known, self._seen = (PublisherSequences("", _REFERENCES_MAX) for _ in range(2))
 
     async def run(self) -> StreamReport:
         """Check the stream. Raises StoreError if its chunks cannot be read."""
-        opened: Pending[Reader] = Pending()
-        self._store.open_reader(self._names.data_segment, done=opened.settle)
-        reader = await opened
-        self._report.start = reader.start
-        flaws = self._report.flaws
-        index = IndexCheck(flaws, self._names.index_segment, await self._stored_index(), reader)
-        stored = await load_snapshot(self._store, self._table, self._generation)
-        snapshot = SnapshotCheck(flaws, self._table, stored, reader)
-        await self._walk(reader, index, snapshot)
-        await check_filter_pages(self._store, self._names.filter_segment, flaws)
+        store, names, found = self._store, self._names, self._report.flaws.append
+        segment, seed = names.data_segment, seal_seed(names.data_segment)
+        reader: Reader = await asked(lambda done: store.open_reader(segment, done=done))
+        writer = writer_of(segment)
+        number: int = await asked(lambda done: store.get_attribute(segment, writer, done=done))
+        last = end_offset(number, reader)
+        start = self._at = self._report.start = reader.start
+        begun, entries = await read_index(store, names.index_segment, found)
+        self._index = StoredIndex(names.index_segment, begun, entries or b"", start, found)
+        await self._load_snapshot(reader, seed, last)
+        following = await walk(reader, seed, start, None if start else self._first, self)
+        self._count_to(reader.length)
+        self._compare_snapshot()
+        self._index.end(reader.length)
+        if self._is_whole and None not in {following, last} and following != last:
+            what = f"the next offset is {last} by the writer's number, {following} by the chunks"
+            found(Flaw(Part.CHUNKS, what, segment, reader.length))
+        await FilterPages(store, names.filter_segment).load(found)
         return self._report
 
-    def _flaw(self, what: str, position: int, offset: int | None = None) -> None:
-        if offset is not None:
-            what += f", at offset {offset}"
+    async def _load_snapshot(self, reader: Reader, seed: int, last: int | None) -> None:
+        """Read the snapshot as an opening does."""
+        snapshot, found = None, self._snapshot_flaw
+        try:
+            snapshot = await KeptSnapshots(self._store, self._table).load(self._generation, found)
+        except NoSuchSegment:
+            pass
+        except StoreError as error:
+            found(f"it cannot be read: {error}")
+        if not self._report.flaws_of(Part.SNAPSHOT):
+            fitting = await restore(self._known, reader, seed, snapshot, last, found)
+            self._is_fitting = fitting is snapshot
+        # One whose chunks are gone, or were lost in a power cut, cannot be compared.
+        is_there = snapshot is not None and reader.start < snapshot.position <= reader.length
+        if is_there and not self._report.flaws_of(Part.SNAPSHOT):
+            self._snapshot = snapshot
+
+    # The walk
+
+    def take(self, position: int, chunks: Sequence[Chunk], trailers: Sequence[Trailer]) -> None:
+        """Count and compare sound chunks whose places count from a position."""
+        self._count_to(position)
+        self._report.chunks += len(chunks)
+        self._report.records += sum(chunk[3] for chunk in chunks)
+        self._index.compare(position, chunks)
+        for place, trailer in trailers:
+            if self._snapshot is not None and position + place >= self._snapshot.position:
+                self._compare_snapshot()
+            if not self._seen.take(trailer):
+                self._chunk_flaw("the publishing ids behind a chunk are damaged", position + place)
+
+    def pass_over(self, damage: Damage) -> None:
+        """Report damage; what is stored of it cannot be compared."""
+        what = _REASONS.get(damage.reason, "no chunk begins where one should")
+        if not damage.is_chunk:
+            what += f", no chunk is in {damage.end - damage.begin} bytes"
+        if damage.offset is not None:
+            what += f", at offset {damage.offset}"
+        self._chunk_flaw(what, damage.begin)
+        self._is_whole = damage.is_chunk
+        self._index.skip(damage.end)
+        if self._snapshot is not None and damage.begin < self._snapshot.position:
+            self._snapshot = None
+
+    def _compare_snapshot(self) -> None:
+        """Compare the snapshot with the chunks before its end, once they are all taken."""
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is None:
+            return
+        if not self._is_fitting:
+            place = snapshot.last_chunk_position
+            self._snapshot_flaw(f"it does not describe the chunk at byte {place}")
+            return
+        for reference, last_id in self._seen.all().items():
+            if self._known.last(reference) not in {None, last_id}:
+                what = f"the last publishing id of {reference!r} is not that of the chunks"
+                self._snapshot_flaw(what)
+        if self._seen.mark not in {0, self._known.mark}:
+            self._snapshot_flaw("the mark of the last unit is not that of the chunks")
+
+    def _chunk_flaw(self, what: str, position: int) -> None:
         self._report.flaws.append(Flaw(Part.CHUNKS, what, self._names.data_segment, position))
 
-    async def _walk(self, reader: Reader, index: IndexCheck, snapshot: SnapshotCheck) -> None:
-        position, size = reader.start, _SLICE_BYTES
-        following = None if reader.start else self._first
-        last = await self._end_offset(reader)
-        while position < reader.length:
-            look = partial(_look, seed=self._seed, first=following)
-            looked = await check_bytes(reader, position, size, look)
-            verified, chunks, ids, broken, damaged_bytes = looked
-            for place in broken:
-                self._flaw("the publishing ids behind a chunk are damaged", position + place)
-            self._report.chunks += len(chunks)
-            self._report.records += sum(chunk[3] for chunk in chunks)
-            index.compare(position, chunks)
-            snapshot.compare(position, chunks, ids)
-            begun, position = position, position + verified.end
-            following = verified.next
-            if damaged_bytes:
-                self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
-                position += damaged_bytes
-                following = verified.following
-            elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
-                self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
-                found = await find_chunk(reader, self._seed, position)
-                position = reader.length if found is None else found
-                following = None
-            if position > begun + verified.end:
-                index.skip(position)
-                snapshot.give_up()
-            size = _SLICE_BYTES if position > begun else APPEND_BYTES_MAX
-            self._walked(position - begun)
-        if following is not None and last is not None and following != last:
-            what = f"the next offset is {last} by the writer's number, {following} by the chunks"
-            self._flaw(what, reader.length)
-        index.end()
+    def _snapshot_flaw(self, what: str) -> None:
+        self._report.flaws.append(Flaw(Part.SNAPSHOT, what, self._table))
 
-    async def _end_offset(self, reader: Reader) -> int | None:
-        """Return the offset behind the last chunk by the writer's number; None if it says none."""
-        segment = self._names.data_segment
-        got: Pending[int] = Pending()
-        self._store.get_attribute(segment, writer_of(segment), done=got.settle)
-        number = await got
-        if number == ABSENT or not reader.length:
-            return None
-        return next_offset_and_epoch(number)[0]
-
-    async def _stored_index(self) -> tuple[int, bytes]:
-        """Read the whole stored index, which is small, and the position where it begins."""
-        segment = self._names.index_segment
-        try:
-            return await read_whole(self._store, segment)
-        except NoSuchSegment:
-            return 0, b""
-        except StoreError as error:
-            self._report.flaws.append(Flaw(Part.INDEX, f"it cannot be read: {error}", segment))
-            return 0, b""
+    def _count_to(self, position: int) -> None:
+        self._walked(position - self._at)
+        self._at = position
 
 
-def _look(view: memoryview, seed: int, first: int | None) -> Looked:
-    """On a thread of the store: check the chunks of a slice."""
-    verified = verify(view, seed, first)
-    _, _, chunks = walk_chunks(view, 0, len(view))
-    sound = [chunk for chunk in chunks if chunk[0] < verified.end]
-    has_size = verified.reason not in {NEEDS_BYTES, *NO_SIZE}
-    damaged = chunks[len(sound) : len(sound) + 1] if has_size else []
-    ids: list[PublishingId] = []
-    broken: list[int] = []
-    for place, _, _, _, _, _, data_bytes, trailer_bytes in sound:
-        size = 0
-        trailer_at = place + DATA_POSITION + data_bytes
-        for reference, last_id in unpack_trailer(view[trailer_at : trailer_at + trailer_bytes]):
-            if not reference and not 0 < last_id < MARKS_END:
-                break  # zeros are neither a publisher nor a mark
-            size += 2 + len(reference) + 8
-            ids.append((place, reference, last_id))
-        if size != trailer_bytes:
-            broken.append(place)
-    return verified, sound, ids, broken, sum(chunk[1] for chunk in damaged)
+class StoredIndex:
+    """Compares the stored index with the chunks, which come in their order.
+
+    Entries behind the end and entries stored twice are no damage: a crash leaves them.
+    """
+
+    def __init__(self, segment: str, begun: int, entries: bytes, start: int, found: Sink) -> None:
+        """Begin with entries of a segment, the first at a position, of chunks from `start` on."""
+        self._segment = segment
+        self._found = found
+        self._entries = enumerate(unpack_entries(entries))
+        self._begun, self._start = begun, start
+        self._place = 0
+        self._next: tuple[float, int, int] = (0, 0, 0)
+        self._advance()
+
+    def compare(self, position: int, chunks: Sequence[Chunk]) -> None:
+        """Compare entries with chunks whose places count from a position."""
+        for place, _, chunk_id, _, timestamp_ms, *_ in chunks:
+            at = position + place
+            self.end(at)
+            if self._next[0] == at:
+                if self._next[1:] != (chunk_id, timestamp_ms):
+                    self._flaw(f"the entry of the chunk at byte {at} has not its offset and time")
+                self._advance()
+
+    def skip(self, position: int) -> None:
+        """Skip the entries before a position: the chunks there are damaged."""
+        while self._next[0] < position:
+            self._advance()
+
+    def end(self, position: int) -> None:
+        """Judge the entries before a position that were not found to have a chunk."""
+        while self._next[0] < position:
+            self._flaw(f"an entry points to byte {self._next[0]}, where no chunk begins")
+            self._advance()
+
+    def _flaw(self, what: str) -> None:
+        self._found(Flaw(Part.INDEX, what, self._segment, self._place))
+
+    def _advance(self) -> None:
+        for number, entry in self._entries:
+            if entry[0] >= self._start:  # others are before the start, or stored twice
+                self._place = self._begun + number * ENTRY_BYTES
+                self._next = entry
+                self._start = entry[0] + 1
+                return
+        self._next = (math.inf, 0, 0)
 
 
 async def chunks_from(
@@ -215,9 +239,7 @@ async def chunks_from(
 
     Empty at the end, and where no chunk is. Raises StoreError.
     """
-    opened: Pending[Reader] = Pending()
-    store.open_reader(segment, done=opened.settle)
-    reader = await opened
+    reader: Reader = await asked(lambda done: store.open_reader(segment, done=done))
 
     def look(view: memoryview) -> list[tuple[int, Chunk, bytes]]:
         _, _, chunks = walk_chunks(view, 0, len(view))
@@ -226,7 +248,7 @@ async def chunks_from(
             for chunk in chunks
         ]
 
-    for size in (_SLICE_BYTES, APPEND_BYTES_MAX):
+    for size in (SLICE_BYTES, APPEND_BYTES_MAX):
         if position < reader.length:
             found = await check_bytes(reader, position, size, look)
             if found:

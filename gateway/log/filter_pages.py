@@ -17,13 +17,16 @@ import logging
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from xxhash import xxh3_64_digest
 
+from gateway.log.flaws import Flaw, Part, Sink
 from gateway.log.names import writer_of
+from gateway.log.ports import nothing
 from gateway.pending import Pending, start
 from hutch.formats.chunk import EVENT_HEAD_BYTES, unpack_header
 from store.api import ABSENT, Appended, Reader, SegmentStore, Writer
@@ -49,6 +52,9 @@ _LOAD_BYTES: Final = 1024 * 1024
 
 Run = tuple[int, bytes | None]
 """Bytes of chunks, and their filter values; None if those differ."""
+
+Head = tuple[int, int, int]
+"""Size of a page, the first position that it covers, and the end."""
 
 
 class FilterNotes:
@@ -171,20 +177,24 @@ class FilterPages:
         """True if the places of the pages are known."""
         return self._loading is not None and self._loading.is_settled
 
-    def load(self) -> Pending[None]:
-        """Learn which pages there are; never fails: pages that cannot be read are left out."""
+    def load(self, found: Sink | None = None) -> Pending[None]:
+        """Learn which pages there are; never fails: pages that cannot be read are left out.
+
+        `found`: told what is wrong; then checksums are compared too, which else a reader does.
+        """
         if self._loading is None:
-            self._loading = start(self._load())
+            self._loading = start(self._load(found or nothing, Page if found else bytes))
         return self._loading
 
-    async def _load(self) -> None:
+    async def _load(self, found: Sink, judge: Callable[[bytes], object]) -> None:
         try:
             await self._open_reader()
             assert self._reader is not None
             position = self._reader.start
             while position < self._reader.length and not self._is_broken:
-                looked: Pending[list[tuple[int, int, int]]] = Pending()
-                self._reader.check(position, _LOAD_BYTES, _heads, done=looked.settle)
+                looked: Pending[list[Head]] = Pending()
+                look = partial(_heads, judge=judge)
+                self._reader.check(position, _LOAD_BYTES, look, done=looked.settle)
                 heads = await looked
                 for size, first, end in heads:
                     self._add(position, size, first, end)
@@ -194,11 +204,13 @@ class FilterPages:
                     log.error(
                         "filter pages are damaged segment=%s position=%d", self._segment, position
                     )
+                    found(Flaw(Part.FILTERS, "a page is damaged", self._segment, position))
         except NoSuchSegment:
             return
         except StoreError as error:
             self._is_broken = True
             log.warning("filter pages cannot be read segment=%s error=%s", self._segment, error)
+            found(Flaw(Part.FILTERS, f"they cannot be read: {error}", self._segment))
 
     async def _open_reader(self) -> None:
         opened: Pending[Reader] = Pending()
@@ -316,13 +328,20 @@ class FilterPages:
             self._remove(0)
 
 
-def _heads(view: memoryview) -> list[tuple[int, int, int]]:
-    """On a thread of the store: return size, first position and end of each whole page."""
-    found: list[tuple[int, int, int]] = []
+def _heads(view: memoryview, judge: Callable[[bytes], object]) -> list[Head]:
+    """On a thread of the store: return the heads of whole pages, before one that `judge` refuses.
+
+    It does so by a ValueError.
+    """
+    found: list[Head] = []
     position = 0
     while position + _HEAD.size <= len(view):
         size, first, end, *_ = _HEAD.unpack_from(view, position)
         if size < _HEAD.size or end <= first or position + size > len(view):
+            break
+        try:
+            judge(bytes(view[position : position + size]))
+        except ValueError:
             break
         found.append((size, first, end))
         position += size

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from gateway.log.names import snapshot_key
+from gateway.log.ports import nothing
 from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
@@ -21,14 +22,17 @@ class KeptSnapshots:
         self._store = store
         self._table = table
 
-    async def load(self, generation: int) -> Snapshot | None:
+    async def load(
+        self, generation: int, found: Callable[[str], object] = nothing
+    ) -> Snapshot | None:
         """Return the stored snapshot of a stream, None if there is none.
 
-        A damaged snapshot tells only that there were publishers.
+        A damaged snapshot tells only that there were publishers. `found` is told what is wrong.
         """
         (head,) = await read_values(self._store, self._table, [snapshot_key(generation, 0)])
         if not head:
             return None
+        wrong = "its head is damaged"
         decoded = unpack_head(head)
         if decoded is not None:
             snapshot, part_count = decoded
@@ -41,6 +45,8 @@ class KeptSnapshots:
                 )
             if len(snapshot.parts) == part_count and snapshot.is_of(head):
                 return snapshot
+            wrong = "its parts are not those of its head"
+        found(wrong)
         log.warning("stored snapshot is damaged table=%s generation=%d", self._table, generation)
         return Snapshot(parts=[UNKNOWN])
 

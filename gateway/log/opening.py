@@ -9,46 +9,30 @@ the publishers whose chunks were removed.
 """
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
-from gateway.log.kernel.chunks import (
-    BAD_SEAL,
-    NEEDS_BYTES,
-    NOT_NEXT,
-    verify_chunks,
-    walk_chunks,
-)
 from gateway.log.log import LogState, StreamLog
 from gateway.log.names import writer_of
 from gateway.log.ports import LogPorts
-from gateway.log.restoring import (
-    check_bytes,
-    chunk_at,
-    find_chunk,
-    read_index,
-    restore,
-)
-from gateway.log.sequences import UNKNOWN, PublisherSequences
+from gateway.log.restoring import chunk_at, read_index, restore
+from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
-from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
+from gateway.log.verifying import Chunk
+from gateway.log.walking import Damage, Trailer, walk
 from gateway.pending import Pending, asked
 from hutch.formats.chunk import (
-    DATA_POSITION,
-    SEAL_BYTES,
     event_number,
     next_offset_and_epoch,
     seal_seed,
 )
 from store.api import (
     ABSENT,
-    APPEND_BYTES_MAX,
     Appended,
     Reader,
     SegmentStore,
@@ -66,13 +50,7 @@ from store.errors import (
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-_SCAN_BYTES: Final = 1024 * 1024
 _PASSED_OVER: Final = "damaged chunk is passed over stream=%s position=%d bytes=%d"
-
-Walked = tuple[Verified, list[Chunk], list[bytes], int]
-"""The result of the check, the sound chunks, their trailers, the size of a damaged next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +108,8 @@ async def open_log(
     state = LogState(seed, epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
     index = ChunkIndex(settings.span_bytes)
     sequences = PublisherSequences(names.stream, settings.references_max)
-    stored = await read_index(store, names.index_segment)
-    last = _end_offset(writer, reader)
+    _, stored = await read_index(store, names.index_segment)
+    last = end_offset(writer.event_number, reader)
     fitting = await restore(sequences, reader, seed, snapshot, last)
     if fitting is not snapshot:
         stored, snapshot = None, fitting
@@ -147,7 +125,8 @@ async def open_log(
         if is_restored:
             position, first = snapshot.position, snapshot.next_offset
             await _begin_with(reader, snapshot, state, index)
-    following = await _scan(names.stream, reader, position, first, state, index, sequences)
+    rebuilding = _Rebuilding(names.stream, reader.length, state, index, sequences)
+    following = await walk(reader, seed, position, first, rebuilding)
     # Entries behind the snapshot: the scan has found the same ones, or they do not fit.
     surplus = entries_from(stored or b"", position)
     packed, _ = index.pack_after(position, NO_END, seal_seed(names.index_segment))
@@ -156,8 +135,7 @@ async def open_log(
     else:
         await _begin_anew(store, names, state, replace_snapshot(snapshot))
     _agree(names.stream, state, following, last)
-    if state.read_only is None:
-        await _lead(names.stream, writer, state)
+    await _lead(names.stream, writer, state)
     state.filter_pages = FilterPages(store, names.filter_segment)
     return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
 
@@ -171,11 +149,11 @@ async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Read
     return writer, await opened_reader
 
 
-def _end_offset(writer: Writer, reader: Reader) -> int | None:
+def end_offset(number: int, reader: Reader) -> int | None:
     """Return the offset behind the last chunk by the writer's number; None if it says nothing."""
-    if writer.event_number == ABSENT or reader.length == 0:
+    if number == ABSENT or reader.length == 0:
         return None
-    return next_offset_and_epoch(writer.event_number)[0]
+    return next_offset_and_epoch(number)[0]
 
 
 async def _begin_with(
@@ -244,7 +222,12 @@ def _agree(stream: str, state: LogState, following: int | None, last: int | None
 
 
 async def _lead(stream: str, writer: Writer, state: LogState) -> None:
-    """Compare the next offset with the writer's number; store the epoch if it is new."""
+    """Unless the log can only be read, compare the next offset with the writer's number.
+
+    The epoch is stored if it is new.
+    """
+    if state.read_only is not None:
+        return
     last_number = writer.event_number
     if last_number == ABSENT:
         await _note_refusal(stream, writer, last_number, state)
@@ -277,127 +260,50 @@ def _nothing_appended(writer: Writer, number: int) -> Pending[Appended]:
     return asked(lambda done: writer.append(b"", number, done=done))
 
 
-async def _scan(
-    stream: str,
-    reader: Reader,
-    position: int,
-    first: int | None,
-    state: LogState,
-    index: ChunkIndex,
-    sequences: PublisherSequences,
-) -> int | None:
-    """Walk the chunks from `position` on, and fill state, index and sequences.
+@dataclass(slots=True)
+class _Rebuilding:
+    """Fills state, index and sequences with what the walk over the chunks finds.
 
-    Damaged chunks are skipped; if the size of one is damaged, the log can only be read. Raises
-    CorruptChunk if there is no chunk at all.
-
-    Args:
-        stream: Its name.
-        reader: Its chunks.
-        position: Where to begin.
-        first: The offset of the first chunk; None if it is not known.
-        state: Is completed.
-        index: Gets entries.
-        sequences: Gets the publishers of the trailers.
-
-    Returns:
-        The offset behind the last chunk, by the chunks; None if they do not say it.
+    A log with damage whose size is not known can only be read.
     """
-    size = _SCAN_BYTES
-    following = first
-    while position < reader.length:
-        look = partial(_walk, seed=state.seal_seed, first=following)
-        verified, chunks, trailers, damaged_bytes = await check_bytes(reader, position, size, look)
-        _note(position, chunks, state, index)
-        for trailer in trailers:
-            sequences.take(trailer)
-        position += verified.end
-        following = verified.next
-        if verified.reason == BAD_SEAL:
-            damaged_bytes = await _damage_at(reader, position, damaged_bytes, state, sequences)
-        if damaged_bytes:
-            log.error(_PASSED_OVER, stream, position, damaged_bytes)
-            position += damaged_bytes
-            following = verified.following
-        elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
-            damage = CorruptChunk(stream, position, "not a chunk")
-            found = await find_chunk(reader, state.seal_seed, position, state.next_offset)
-            if found is None and state.last_chunk_id < 0:
-                raise damage
-            state.read_only = CorruptSegment(str(damage))
-            log.error("stream can only be read stream=%s error=%s", stream, damage)
-            sequences.lose()
-            if found is None:
-                state.length = position
-                return following
-            position, following = found, None
-        is_under_way = chunks or damaged_bytes or verified.reason in NO_SIZE
-        size = _SCAN_BYTES if is_under_way else APPEND_BYTES_MAX
-    return following
 
+    stream: str
+    length: int
+    state: LogState
+    index: ChunkIndex
+    sequences: PublisherSequences
 
-async def _damage_at(
-    reader: Reader, position: int, size: int, state: LogState, sequences: PublisherSequences
-) -> int:
-    """Return the size of a chunk whose seal, and so perhaps its `size` field, is wrong.
+    def take(self, position: int, chunks: Sequence[Chunk], trailers: Sequence[Trailer]) -> None:
+        """Add sound chunks whose places count from a position."""
+        state, index = self.state, self.index
+        for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
+            # Times never decrease. One that does is damaged, and would make later chunks seem too
+            # old.
+            if timestamp_ms >= state.timestamp_ms or not len(index):
+                index.offer(chunk_id, timestamp_ms, position + place, verified=False)
+            if state.last_chunk_id < 0:
+                state.first_chunk_id = chunk_id
+            state.last_chunk_id = chunk_id
+            state.last_chunk_position = position + place
+            state.next_offset = chunk_id + records
+            state.timestamp_ms = timestamp_ms
+        state.scanned_chunks += len(chunks)
+        for _, trailer in trailers:
+            self.sequences.take(trailer)
 
-    0: the size is not known, since neither a chunk nor the end was found behind it.
-    """
-    found = await find_chunk(reader, state.seal_seed, position, state.next_offset)
-    if found is None:
-        found = reader.length if position + size == reader.length else position
-    if found != position + size:
-        sequences.lose()
-    return found - position
-
-
-def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex) -> None:
-    """Add chunks that were found from `position` on to state and index."""
-    for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
-        # Times never decrease. One that does is damaged, and would make later chunks seem too old.
-        if timestamp_ms >= state.timestamp_ms or not len(index):
-            index.offer(chunk_id, timestamp_ms, position + place, verified=False)
-        if state.last_chunk_id < 0:
-            state.first_chunk_id = chunk_id
-        state.last_chunk_id = chunk_id
-        state.last_chunk_position = position + place
-        state.next_offset = chunk_id + records
-        state.timestamp_ms = timestamp_ms
-    state.scanned_chunks += len(chunks)
-
-
-def _walk(view: memoryview, seed: int, first: int | None) -> Walked:
-    """On a thread of the store: check the chunks, list the sound ones, copy their trailers."""
-    verified = verify(view, seed, first)
-    _, _, chunks = walk_chunks(view, 0, len(view))
-    sound = [chunk for chunk in chunks if chunk[0] < verified.end]
-    damaged = chunks[len(sound) : len(sound) + 1]
-    if verified.reason == NEEDS_BYTES:
-        damaged = []
-    trailers = [_trailer(view, chunk) for chunk in sound if chunk[7]]
-    for chunk in damaged:
-        if verified.reason == BAD_SEAL:
-            trailers += [] if _has_no_trailer(view, chunk) else [UNKNOWN]
-        elif verified.reason == NOT_NEXT:
-            trailers.append(UNKNOWN)  # another chunk lies where this one was
+    def pass_over(self, damage: Damage) -> None:
+        """Note damage. Raises CorruptChunk if there is no chunk at all."""
+        if damage.trailer is None:
+            self.sequences.lose()
         else:
-            trailers.append(_trailer(view, chunk))
-    damaged_bytes = verified.damaged_bytes or sum(chunk[1] for chunk in damaged)
-    return verified, sound, trailers, damaged_bytes
-
-
-def _trailer(view: memoryview, chunk: Chunk) -> bytes:
-    place, _, _, _, _, _, data_bytes, trailer_bytes = chunk
-    trailer_at = place + DATA_POSITION + data_bytes
-    return bytes(view[trailer_at : trailer_at + trailer_bytes])
-
-
-def _has_no_trailer(view: memoryview, chunk: Chunk) -> bool:
-    """Return whether a chunk with a wrong seal certainly had no named publishers.
-
-    Then its sizes leave no room for them, and its data is as long as they say.
-    """
-    place, size, _, _, _, _, data_bytes, _ = chunk
-    if size != DATA_POSITION + data_bytes + SEAL_BYTES:
-        return False
-    return verify_chunks(view, place, place + size)[0] == NEEDS_BYTES
+            self.sequences.take(damage.trailer)
+        if damage.is_chunk:
+            log.error(_PASSED_OVER, self.stream, damage.begin, damage.end - damage.begin)
+            return
+        error = CorruptChunk(self.stream, damage.begin, "not a chunk")
+        if damage.end == self.length:
+            if self.state.last_chunk_id < 0:
+                raise error
+            self.state.length = damage.begin
+        self.state.read_only = CorruptSegment(str(error))
+        log.error("stream can only be read stream=%s error=%s", self.stream, error)

@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from gateway.log.index import NO_END, are_sound
+from gateway.log.flaws import Flaw, Part, Sink
+from gateway.log.index import ENTRY_BYTES, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
-from gateway.log.salvage import next_chunk
+from gateway.log.ports import nothing
 from gateway.log.sequences import NO_MARK_KNOWN, UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
@@ -45,41 +46,36 @@ async def check_bytes(
     return await looked
 
 
-async def find_chunk(reader: Reader, seed: int, position: int, first_offset: int = 0) -> int | None:
-    """Find the first whole chunk behind a position at which there is none.
+async def read_index(
+    store: SegmentStore, segment: str, found: Sink = nothing
+) -> tuple[int, bytes | None]:
+    """Read the whole stored index.
 
     Args:
-        reader: Reader of the segment.
-        seed: Of the seals of its chunks.
-        position: Where the damage is.
-        first_offset: No chunk behind it begins before this offset.
+        store: Holds it.
+        segment: Its segment.
+        found: Told what is wrong with it.
 
     Returns:
-        The chunk's position; None if there is none.
+        The position where it begins, and its bytes; empty if there is none, None if it cannot be
+        used.
     """
-    while position < reader.length:
-        look = partial(next_chunk, seed=seed, first_offset=first_offset, end_offset=NO_END)
-        place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
-        if place is not None:
-            return position + place
-        # No chunk is longer than half of APPEND_BYTES_MAX.
-        position += APPEND_BYTES_MAX // 2
-    return None
-
-
-async def read_index(store: SegmentStore, segment: str) -> bytes | None:
-    """Read the whole stored index; empty if there is none, None if it cannot be used."""
     try:
-        _, stored = await read_whole(store, segment)
+        start, stored = await read_whole(store, segment)
     except NoSuchSegment:
-        return b""
+        return 0, b""
     except StoreError as error:
         log.warning("stored index cannot be read segment=%s error=%s", segment, error)
-        return None
-    if are_sound(stored, seal_seed(segment)):
-        return stored
+        found(Flaw(Part.INDEX, f"it cannot be read: {error}", segment))
+        return 0, None
+    seed = seal_seed(segment)
+    if are_sound(stored, seed):
+        return start, stored
     log.error("stored index is damaged and is rebuilt segment=%s", segment)
-    return None
+    places = range(0, len(stored), ENTRY_BYTES)
+    place = next(at for at in places if not are_sound(stored[at : at + ENTRY_BYTES], seed))
+    found(Flaw(Part.INDEX, "the checksum of an entry does not match", segment, start + place))
+    return start, None
 
 
 async def read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
@@ -104,6 +100,7 @@ async def restore(
     seed: int,
     snapshot: Snapshot | None,
     last: int | None,
+    found: Callable[[str], object] = nothing,
 ) -> Snapshot | None:
     """Take over the publishers of a stored snapshot, if it fits the segment.
 
@@ -116,18 +113,26 @@ async def restore(
         seed: Of the seals of its chunks.
         snapshot: The stored one, None if there is none.
         last: The offset behind the last chunk by the writer's number.
+        found: Told what is wrong with the snapshot itself. If it does not fit, its chunks may have
+            been damaged, or lost in a power cut.
 
     Returns:
         The snapshot, or a replacement for it, which is to be stored; None if it needs none.
     """
     if snapshot is None:
         if reader.start:
+            found("it is lost, and chunks that it knew of were removed")
             sequences.lose()
         return None
+    sequences.restore(snapshot.parts)
+    if sequences.damaged:
+        found("publishing ids in it are damaged or were lost")
+    elif snapshot.position < reader.start:
+        found("it is older than the removal of chunks that it knows nothing of")
     fitting = await _fitting(reader, seed, snapshot, last)
-    if fitting is None:
-        return None
-    sequences.restore(fitting.parts)
+    if fitting is not snapshot:
+        sequences.clear()
+        sequences.restore([] if fitting is None else fitting.parts)
     if sequences.damaged and not reader.start:  # all chunks are there, and know the publishers
         sequences.clear()
         return None

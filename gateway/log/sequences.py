@@ -129,8 +129,8 @@ class PublisherSequences:
         if self.damaged and not has_mark:
             self.is_mark_known = False
 
-    def take(self, trailer: bytes) -> None:
-        """Take over the ids of a chunk's trailer."""
+    def take(self, trailer: bytes) -> bool:
+        """Take over the ids of a chunk's trailer; return False if it is damaged."""
         size = 0
         for reference, publishing_id in unpack_trailer(trailer):
             if reference:
@@ -142,6 +142,7 @@ class PublisherSequences:
             size += len(pack_trailer({reference: publishing_id}))
         if size != len(trailer):
             self.lose()
+        return size == len(trailer)
 
     def lose(self) -> None:
         """Note that ids of unknown publishers were lost, and perhaps a mark."""

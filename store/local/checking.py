@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from store.api import Durability, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
-from store.local.damage import Damage
 from store.local.data_file import DATA_DIRECTORY, path_of
 from store.local.directory import Found, look_into
 from store.local.files import DirectoryFiles, Files
@@ -85,6 +84,7 @@ class CheckedStore:
         store: The store itself.
         turns: Runs it.
         damage: What its opening found.
+        notes: What it has left out, which is no damage.
     """
 
     def __init__(self, directory: Path, *, repairs: bool) -> None:
@@ -108,7 +108,8 @@ class CheckedStore:
             lock.close()
             raise
         self._catalogue = opening.recovered.catalogue
-        self.damage: list[Damage] = opening.recovered.findings.found
+        findings = opening.recovered.findings
+        self.damage, self.notes = findings.found, findings.notes
         self.store = LocalStore(
             self._files,
             lock,

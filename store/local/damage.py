@@ -33,12 +33,28 @@ class Damage(NamedTuple):
 
 
 class Findings:
-    """Collects damage; each is an error in the log as it is found."""
+    """Takes what an opening finds and does about it; each is a line of the log at once.
+
+    Attributes:
+        found: Damage.
+        notes: Lines about what is left out and is no damage: a crash leaves it.
+    """
 
     def __init__(self) -> None:
         self.found: list[Damage] = []
+        self.notes: list[str] = []
+
+    def clear(self) -> None:
+        """Forget all, for an opening that begins once more."""
+        self.found.clear()
+        self.notes.clear()
 
     def add(self, damage: Damage) -> None:
         """Note one damaged place and log it."""
         self.found.append(damage)
         log.error("%s", damage)
+
+    def note(self, line: str) -> None:
+        """Note what is left out, and log it."""
+        self.notes.append(line)
+        log.warning("%s", line)

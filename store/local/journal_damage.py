@@ -6,7 +6,6 @@ were durable when it was written. If one behind the end says so of the missing f
 on the disk once, and its loss is damage.
 """
 
-import logging
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -17,8 +16,6 @@ from store.local.files import Files
 from store.local.journal_files import path_of
 from store.local.journal_reader import JournalReader
 from store.local.records import FILE_HEAD_BYTES, FRAME_HEAD, FRAME_HEAD_BYTES, Frame, frame_at
-
-log = logging.getLogger(__name__)
 
 SET_ASIDE: Final = "set-aside"
 WHAT_TO_DO: Final = (
@@ -72,12 +69,9 @@ def judge(reader: JournalReader, findings: Findings, *, is_in_use: bool) -> bool
         findings.add(Damage(what, file, position=position))
         return True
     # Normal after a power cut, and nothing else can be told apart from it.
-    log.warning(
-        "journal ends before frames that were not synced file=%s position=%d frames=%d bytes=%d",
-        file,
-        position,
-        lost.frames,
-        lost.size,
+    findings.note(
+        f"journal ends before frames that were not synced file={file} position={position}"
+        f" frames={lost.frames} bytes={lost.size}"
     )
     return False
 

@@ -102,7 +102,7 @@ def _recovered(
     except DiskFull:
         if not reserve.give_up():
             raise
-        findings.found.clear()
+        findings.clear()
         return recover(files, data_file_bytes, findings)
 
 

@@ -224,6 +224,7 @@ class Check:
 
     files: Files
     names: set[str]
+    findings: Findings
     dropped: set[Step] = field(default_factory=set)
     # What of them does not match, by their segments.
     damaged: dict[int, Item] = field(default_factory=dict)
@@ -248,11 +249,9 @@ class Check:
             else:
                 self.dropped.add(item.step)
                 lost.add(owner)
-                log.warning(
-                    "segment was cut segment=%s position=%d file=%s",
-                    fold.segments[owner].name,
-                    item.append.position,
-                    path_of(item.file),
+                self.findings.note(
+                    f"segment was cut segment={fold.segments[owner].name}"
+                    f" position={item.append.position} file={path_of(item.file)}"
                 )
         return len(self.dropped) > count
 
@@ -286,7 +285,7 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     is_damaged = judge(reader, findings, is_in_use=not is_clean)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
-    check = Check(files, names)
+    check = Check(files, names, findings)
     fold = _folded(images, frames, check)
     # Tables tell by themselves, entry by entry, what is lost.
     checked = [segment for segment in fold.segments.values() if not segment.is_table]
@@ -453,7 +452,7 @@ def _note_damage(fold: Fold, segment: Segment, check: Check, findings: Findings)
             missing.append(path_of(file.number))
     if segment.number in fold.returned and (missing or segment.number in check.given_up):
         # Its bytes were given up where the lost merge had put them.
-        log.warning("segment was lost with a merge segment=%s", segment.name)
+        findings.note(f"segment was lost with a merge segment={segment.name}")
         fold.remove(segment.number)
         return
     for path in missing:

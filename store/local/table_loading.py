@@ -143,10 +143,9 @@ def _note_damage(files: Files, segment: Segment, table: Table, findings: Finding
             if _is_there(files, path):
                 evidence.copy(path)
     except StoreError as error:
-        log.warning(
-            "damaged table is not copied, so it is not compacted segment=%s error=%s",
-            segment.name,
-            error,
+        findings.note(
+            "damaged table is not copied, so it is not compacted"
+            f" segment={segment.name} error={error}"
         )
         table.compact_at = math.inf
     else:

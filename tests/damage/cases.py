@@ -79,7 +79,7 @@ class Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
-        if record.name == damage.__name__:
+        if record.name == damage.__name__ and record.levelno >= logging.ERROR:
             self.damage.append(record.getMessage())
         if record.exc_info and record.exc_info[1] is not None:
             self.tracebacks.append("".join(traceback.format_exception(record.exc_info[1])))

@@ -5,13 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.log import checking as checking_module
+from gateway.log import checking, walking
 from gateway.log import index as index_module
 from gateway.log.checking import StreamCheck, StreamReport, chunks_from
-from gateway.log.checking_derived import Part
+from gateway.log.flaws import Part
 from gateway.log.index import ENTRY_BYTES
 from gateway.log.names import snapshot_key, writer_of
-from hutch.formats.chunk import DATA_POSITION, EVENT_HEAD_BYTES, event_number, pack_trailer
+from hutch.formats.chunk import (
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    event_number,
+    pack_trailer,
+)
 from store.api import AttributeUpdate, TableEntry
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (
@@ -33,7 +38,8 @@ CHUNKS = 20
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many index entries and several slices without many bytes."""
     monkeypatch.setattr(index_module, "SPAN_BYTES", 200)
-    monkeypatch.setattr(checking_module, "_SLICE_BYTES", 300)
+    for module in (checking, walking):
+        monkeypatch.setattr(module, "SLICE_BYTES", 300)
 
 
 @pytest.fixture

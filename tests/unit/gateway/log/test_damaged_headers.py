@@ -8,7 +8,7 @@ import pytest
 
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
-from gateway.log import opening as opening_module
+from gateway.log import walking
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate
 from tests.chunks import SubBatch
@@ -27,7 +27,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     """Several spans, scans and checks in one stream; bytes of a record."""
     if request.param == "small":
         monkeypatch.setattr(index_module, "SPAN_BYTES", 400)
-        monkeypatch.setattr(opening_module, "_SCAN_BYTES", 500)
+        monkeypatch.setattr(walking, "SLICE_BYTES", 500)
         monkeypatch.setattr(cursor_module, "_CHECK_BYTES", 700)
         yield 40
     else:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.broker.streams.openings import Openings
 from gateway.log import index as index_module
-from gateway.log import opening as opening_module
+from gateway.log import walking
 from gateway.log.names import writer_of
 from hutch.formats.chunk import next_offset_and_epoch
 from tests.unit.gateway.log.conftest import MakeRig
@@ -26,7 +26,7 @@ from tests.unit.gateway.log.log_rig import (
 def small_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many index entries and several scans without many bytes."""
     monkeypatch.setattr(index_module, "SPAN_BYTES", 200)
-    monkeypatch.setattr(opening_module, "_SCAN_BYTES", 300)
+    monkeypatch.setattr(walking, "SLICE_BYTES", 300)
 
 
 def test_a_new_stream_is_empty_and_begins_at_offset_0(rig: LogRig) -> None:
@@ -69,13 +69,13 @@ def test_a_snapshot_spares_the_scan_of_what_it_covers(
     snapshot = rig.saved[-1]
     rig.close()
     walked: list[int] = []
-    walk = opening_module._walk
+    walk = walking._look
 
-    def watch(view: memoryview, **options: Any) -> Any:  # noqa: ANN401 - as `_walk`
+    def watch(view: memoryview, **options: Any) -> Any:  # noqa: ANN401 - as `_look`
         walked.append(len(view))
         return walk(view, **options)
 
-    monkeypatch.setattr(opening_module, "_walk", watch)
+    monkeypatch.setattr(walking, "_look", watch)
     again = make_rig(rig.directory)
     log = again.open()
 

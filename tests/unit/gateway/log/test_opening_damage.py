@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log import opening as opening_module
+from gateway.log import walking
 from gateway.log.errors import CorruptChunk
 from gateway.log.names import writer_of
 from hutch.formats.chunk import event_number
@@ -34,7 +34,7 @@ FIVE = [b"%d" % number * 100 for number in range(5)]
 def small_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many index entries and several scans without many bytes."""
     monkeypatch.setattr(index_module, "SPAN_BYTES", 200)
-    monkeypatch.setattr(opening_module, "_SCAN_BYTES", 300)
+    monkeypatch.setattr(walking, "SLICE_BYTES", 300)
 
 
 def test_a_snapshot_from_beyond_the_segment_is_not_used(rig: LogRig) -> None:
