@@ -11,6 +11,10 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
+def nothing(*_arguments: object) -> None:
+    """Do nothing: what is over calls this, and refers no more to what it called."""
+
+
 class Abandoned(Exception):
     """The result of a coroutine is not wanted any more: it ends where it waits."""
 

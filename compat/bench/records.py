@@ -17,10 +17,10 @@ from compat.bench.jobs import Figures, Job
 from compat.bench.stopwatch import Stopwatch
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
-from gateway.log.opening import LogNames, LogSettings, open_log
 from gateway.log.ports import LogPorts
 from gateway.log.records.reading import RecordReader, Unreadable, reader_from
 from gateway.log.records.writing import NoRoom, RecordWriter
+from gateway.log.recovery.log_opening import LogNames, LogSettings, open_log
 from gateway.pending import Pending, run
 from store.api import Durability, SegmentStore
 from store.local.files import DirectoryFiles

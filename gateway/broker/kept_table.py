@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from gateway.log.tracking import create_table_if_missing
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import Durability, SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, StoreError

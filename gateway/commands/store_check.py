@@ -16,9 +16,9 @@ from gateway.broker.hosts.checking import (
 from gateway.broker.streams.catalogue import LIVE
 from gateway.command_line import visible
 from gateway.commands.store_check_pravega import ControllerCheck
-from gateway.log.checking import StreamCheck
-from gateway.log.flaws import Flaw, Part
+from gateway.log.damage.flaws import Flaw, Part
 from gateway.log.names import tracking_table
+from gateway.log.recovery.log_check import StreamCheck
 from gateway.pending import Pending, start
 from store.api import TableEntry
 from store.errors import StoreError

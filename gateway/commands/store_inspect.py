@@ -11,9 +11,9 @@ from typing import Any, Final
 from gateway.broker.hosts.checking import StoredStream, host_of_segment, is_catalogue, streams_of
 from gateway.command_line import visible
 from gateway.commands.store_check import run
-from gateway.log.checking import chunks_from
+from gateway.log.damage.verification import Chunk
 from gateway.log.names import writer_of
-from gateway.log.verifying import Chunk
+from gateway.log.recovery.log_check import chunks_from
 from gateway.management.ctl.grammar import WrongUse
 from gateway.management.definitions.report import table
 from gateway.management.requests import unfinished

@@ -9,11 +9,11 @@ from gateway.broker.hosts.checking import StoredStream, rows_after_loss
 from gateway.broker.streams.catalogue import LIVE, StreamEntry, key_of
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
-from gateway.log.flaws import Part
+from gateway.log.damage.flaws import Part
+from gateway.log.derived.sequences import UNKNOWN
+from gateway.log.derived.snapshot import Snapshot
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.log.names import meta_table, snapshot_key, tracking_table
-from gateway.log.sequences import UNKNOWN
-from gateway.log.snapshot import Snapshot
-from gateway.log.tracking import create_table_if_missing
 from store.api import Durability, TableEntry
 from store.errors import StoreError
 from store.local.checking import CheckedStore

@@ -1,7 +1,7 @@
 import cython
 
 from hutch.formats.chunk cimport event_number
-from gateway.log.index cimport ChunkIndex
+from gateway.log.derived.index cimport ChunkIndex
 from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk, confirm_all
 
 cdef long long _OFFSETS_END

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.filter_pages import FilterNotes, FilterPages
-from gateway.log.index import ChunkIndex
+from gateway.log.derived.filter_pages import FilterNotes, FilterPages
+from gateway.log.derived.index import ChunkIndex
+from gateway.log.derived.saved import Saved
+from gateway.log.derived.sequences import PublisherSequences
+from gateway.log.derived.snapshot import Snapshot
 from gateway.log.open_chunk import (
     ChunkSizes,
     ConfirmSink,
@@ -22,11 +25,9 @@ from gateway.log.open_chunk import (
     confirm_all,
     lose_all,
 )
-from gateway.log.ports import LogPorts, nothing
-from gateway.log.saved import Saved
-from gateway.log.sequences import PublisherSequences
-from gateway.log.snapshot import Snapshot
+from gateway.log.ports import LogPorts
 from gateway.log.unit import Unit
+from gateway.pending import nothing
 from hutch.formats.chunk import ALONE_BYTES, OFFSETS_END, event_number
 from store.api import Appended, Reader, Writer
 from store.errors import SegmentFailed, StoreError
@@ -48,7 +49,7 @@ DRAINED_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(slots=True)
 class LogState:
-    """The state that opening found: see `gateway.log.opening`."""
+    """The state that opening found: see `gateway.log.recovery.log_opening`."""
 
     seal_seed: int
     next_offset: int = 0

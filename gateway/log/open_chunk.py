@@ -4,7 +4,7 @@
 import logging
 from typing import Final, Protocol
 
-from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
+from gateway.log.derived.filters import FILTER_BYTES_MAX, fold, pack_filters
 from gateway.log.kernel.sealing import copy_of, seal_chunk, unfilled
 from hutch.formats.chunk import (
     DATA_POSITION,

@@ -4,16 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from gateway.log.derived.snapshot import Snapshot
 from gateway.log.open_chunk import ChunkBuffers
-from gateway.log.snapshot import Snapshot
+from gateway.pending import nothing
 from store.errors import StoreError
 
 L = TypeVar("L")
 """The log."""
-
-
-def nothing(*_arguments: object) -> None:
-    """Do nothing: what is over calls this, and refers no more to what it called."""
 
 
 @dataclass(slots=True)

@@ -10,10 +10,10 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gateway.log.filters import FILTER_BYTES_MAX
+from gateway.log.damage.verification import verify_data
+from gateway.log.derived.filters import FILTER_BYTES_MAX
 from gateway.log.kernel.chunks import NEEDS_BYTES, check_seals, follow_chunks, walk_chunks
 from gateway.log.open_chunk import ConfirmSink, OpenChunk
-from gateway.log.verifying import verify_data
 from hutch.formats.chunk import (
     DATA_POSITION,
     ENTRIES_MAX,
@@ -55,7 +55,7 @@ def pack_blank(
         records: Number of records in them.
         data: The entries, as `hutch.formats.entries` describes them.
         seal_seed: That of the segment that will get the chunk.
-        packed_filters: The filter values, as `gateway.log.filters` packs them; empty for none.
+        packed_filters: The filter values, packed as by `gateway.log.derived.filters`; or empty.
         data_bytes_max: The largest data: what fits a frame to a client.
         room: Gives a buffer of so many bytes or more; the chunk fills its front.
 

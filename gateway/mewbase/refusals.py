@@ -3,7 +3,7 @@
 from typing import Final
 
 from gateway.broker import errors as broker
-from gateway.log.errors import LogError
+from gateway.log.damage.errors import LogError
 from gateway.mewbase.wire.errors import Code
 from store.errors import StoreError
 

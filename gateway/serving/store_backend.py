@@ -10,8 +10,8 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.standings import NO_USERS
+from gateway.log.derived.tracking import has_table
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
-from gateway.log.tracking import has_table
 from gateway.pravega.access.guard import Ownership
 from gateway.pravega.access.segment_access import SegmentAccess
 from gateway.pravega.controller.rights import LogIn

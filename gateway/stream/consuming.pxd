@@ -1,6 +1,6 @@
 import cython
 
-from gateway.log.cursor cimport Cursor
+from gateway.log.reading.cursor cimport Cursor
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport Delivery
 from gateway.server.front cimport Piece, Source

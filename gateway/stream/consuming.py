@@ -6,9 +6,9 @@ from typing import Final, Protocol
 
 from gateway.broker.connections import ConsumerDetails
 from gateway.broker.streams.streams import Stream
-from gateway.log.cursor import Cursor
-from gateway.log.filters import filter_of
+from gateway.log.derived.filters import filter_of
 from gateway.log.log import StreamLog
+from gateway.log.reading.cursor import Cursor
 from gateway.server.front import Piece, Ports, Source
 from gateway.stream.kernel.publish import deliver_of
 from gateway.stream.session import Session

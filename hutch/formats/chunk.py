@@ -17,7 +17,7 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
     52  u8  bloom size = 0, u24 reserved = 0
     56  data                     entries behind one another
         trailer                  (u8 0, u8 size, reference, u64 sequence) per named publisher
-        filter values            if an entry has one: see gateway.log.filters
+        filter values            if an entry has one: see gateway.log.derived.filters
         u32 seal                 CRC-32 of the header, the trailer and the filter values
 
 Bytes 8 … 56 + data size are what a Deliver carries.

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from gateway.log import filter_pages
-from gateway.log import index as index_module
 from gateway.log import log as log_module
+from gateway.log.derived import filter_pages
+from gateway.log.derived import index as index_module
 from store.errors import StoreError
 from store.local import damage
 from tests.damage.faults import Fault, Target, make_faults

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.log import names
-from gateway.log.locating import StartKind
+from gateway.log.reading.locations import StartKind
 from store.local.checkpoint import CHECKPOINT
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built, Key, Stored, Stream

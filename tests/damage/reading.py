@@ -9,10 +9,10 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError
 from gateway.broker.hosts.virtual_host import VirtualHost
-from gateway.log.errors import LogError
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.locating import StartKind, locate
+from gateway.log.damage.errors import LogError
+from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import StartKind, locate
 from store.errors import StoreError
 from tests.chunks import Chunk
 from tests.damage.ledger import Key, Stream

@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from gateway.log import units
-from gateway.log.checking import StreamCheck
-from gateway.log.filters import SubscriptionFilter
+from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
-from gateway.log.retention import Cut, remove_before
+from gateway.log.reading.retention import Cut, remove_before
+from gateway.log.recovery.log_check import StreamCheck
 from hutch.formats.chunk import unpack_trailer
 from store.api import Durability
 from tests.chunks import Chunk

@@ -9,7 +9,7 @@ from gateway.broker.commits.sources import StageLost
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
 from gateway.broker.streams.stream import Stream
 from gateway.log import names
-from gateway.log.errors import LogError
+from gateway.log.damage.errors import LogError
 from gateway.log.units import UnitSegments, append_unit
 from gateway.logs import InHost
 from store.api import APPEND_BYTES_MAX

@@ -25,7 +25,7 @@ from gateway.broker.commits.rows import (
 from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage, restored
 from gateway.broker.kept_table import check_intact
-from gateway.log.tracking import create_table_if_missing
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import TableEntry, TablePage
 from store.errors import CorruptSegment

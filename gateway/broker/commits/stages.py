@@ -26,7 +26,7 @@ from gateway.broker.streams.staging_limits import (
     STAGES_MAX,
 )
 from gateway.broker.streams.stream import Stream
-from gateway.log.errors import LogError
+from gateway.log.damage.errors import LogError
 from gateway.log.units import pack_blank
 from gateway.pending import start
 from hutch.formats.chunk import seal_seed

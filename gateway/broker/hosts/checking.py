@@ -15,7 +15,7 @@ from gateway.broker.rules.policies import Policy
 from gateway.broker.streams import openings
 from gateway.broker.streams.catalogue import TOPOLOGY_PREFIX, StreamEntry
 from gateway.log import names
-from gateway.log.opening import LogNames
+from gateway.log.recovery.log_opening import LogNames
 from gateway.logs import InHost
 from store.api import TableEntry
 from store.errors import CorruptSegment

@@ -15,8 +15,7 @@ from gateway.broker.topology.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.topology.exchange_loading import open_exchanges
 from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE, Exchanges
 from gateway.log import names
-from gateway.log.ports import nothing
-from gateway.pending import Pending, asked
+from gateway.pending import Pending, asked, nothing
 from store.api import SegmentStore
 from store.errors import NoSuchSegment
 

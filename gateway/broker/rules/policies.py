@@ -37,8 +37,8 @@ from gateway.broker.rules.policy_settings import (
 from gateway.broker.rules.ranking import Found, Ranking, Took
 from gateway.broker.yielding import Turns
 from gateway.log.names import operator_policy_table, policy_table
-from gateway.log.ports import nothing
 from gateway.logs import InHost
+from gateway.pending import nothing
 from gateway.rate_limited_log import RateLimitedLog
 from store.api import SegmentStore
 

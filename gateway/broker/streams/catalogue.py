@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from gateway.broker.kept_table import read_whole_table
 from gateway.broker.rules.arguments import StreamArguments
-from gateway.log.tracking import create_table_if_missing
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry
 from store.errors import CorruptSegment

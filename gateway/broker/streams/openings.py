@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.log.names import server_table, writer_of
-from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from hutch.formats.chunk import LAST_NUMBER, next_offset_and_epoch
 from store.api import ABSENT, Durability, SegmentInfo, SegmentStore, TableEntry, Writer

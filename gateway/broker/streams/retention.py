@@ -18,12 +18,11 @@ from gateway.broker.rules.arguments import SEGMENT_BYTES_DEFAULT, StreamArgument
 from gateway.broker.streams.catalogue import StreamEntry
 from gateway.broker.streams.stream import Stream
 from gateway.broker.yielding import Slice
-from gateway.log.errors import LogError, NothingRemoved
-from gateway.log.locating import StartKind, locate
+from gateway.log.damage.errors import LogError, NothingRemoved
+from gateway.log.derived.snapshot import Snapshot
 from gateway.log.log import StreamLog
-from gateway.log.opening import LogNames
-from gateway.log.persisting import trim_index
-from gateway.log.retention import (
+from gateway.log.reading.locations import StartKind, locate
+from gateway.log.reading.retention import (
     Cut,
     Limits,
     cut_before,
@@ -31,7 +30,8 @@ from gateway.log.retention import (
     find_cut,
     remove_before,
 )
-from gateway.log.snapshot import Snapshot
+from gateway.log.recovery.log_opening import LogNames
+from gateway.log.recovery.persistence import trim_index
 from gateway.pending import Pending, run
 from gateway.rate_limited_log import AGAIN_S, RateLimitedLog
 from store.api import SegmentInfo, SegmentStore

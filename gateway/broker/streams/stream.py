@@ -6,9 +6,9 @@ from typing import Protocol
 from gateway.broker.rules.arguments import StreamArguments
 from gateway.broker.rules.policies import Governed
 from gateway.broker.streams.catalogue import StreamEntry
-from gateway.log.extent import Extent
 from gateway.log.log import StreamLog
-from gateway.log.retention import Limits
+from gateway.log.reading.extent import Extent
+from gateway.log.reading.retention import Limits
 from gateway.pending import Pending
 from store.errors import NoSuchSegment
 

@@ -20,13 +20,13 @@ from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts
 from gateway.broker.yielding import Slice
 from gateway.log.barrier import when_all_committed
-from gateway.log.errors import LogError
-from gateway.log.extent import Extent, extent_of, stored_extent
+from gateway.log.damage.errors import LogError
+from gateway.log.derived.snapshot import Snapshot
+from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
-from gateway.log.opening import LogSettings, open_log
-from gateway.log.retention import Limits, span_for
-from gateway.log.snapshot import Snapshot
-from gateway.log.tracking import Tracking
+from gateway.log.reading.extent import Extent, extent_of, stored_extent
+from gateway.log.reading.retention import Limits, span_for
+from gateway.log.recovery.log_opening import LogSettings, open_log
 from gateway.logs import InHost
 from gateway.pending import Pending, start
 from gateway.rate_limited_log import RateLimitedLog

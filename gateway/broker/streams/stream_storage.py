@@ -14,11 +14,11 @@ from gateway.broker.errors import InternalError
 from gateway.broker.streams.catalogue import DELETING, LIVE, Catalogue, StreamEntry
 from gateway.broker.streams.stream import Stream
 from gateway.log import names
+from gateway.log.derived.snapshot import Snapshot
+from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
-from gateway.log.opening import LogNames
-from gateway.log.persisting import save_log
-from gateway.log.snapshot import Snapshot
-from gateway.log.tracking import Tracking
+from gateway.log.recovery.log_opening import LogNames
+from gateway.log.recovery.persistence import save_log
 from gateway.logs import InHost
 from gateway.pending import Pending, asked, start
 from gateway.rate_limited_log import RateLimitedLog

@@ -26,9 +26,9 @@ from gateway.broker.streams.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts
 from gateway.log import names
-from gateway.log.ports import nothing
-from gateway.log.tracking import Tracking, open_tracking
+from gateway.log.derived.tracking import Tracking, open_tracking
 from gateway.logs import InHost
+from gateway.pending import nothing
 from store.api import TableEntry
 
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from gateway.broker.streams.openings import Openings
 from gateway.broker.streams.staging_limits import Usage
 from gateway.broker.yielding import Turns
+from gateway.log.derived.offset_references import REFERENCES_MAX
 from gateway.log.log import StreamLog
-from gateway.log.offset_references import REFERENCES_MAX
 from gateway.log.ports import LogPorts
 from gateway.pending import Pending
 from store.api import SegmentStore

@@ -12,9 +12,9 @@ from mmap import mmap
 from typing import Final
 
 from gateway.log.kernel.records import behind
-from gateway.log.locating import StartKind, locate, tell_removed
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
+from gateway.log.reading.locations import StartKind, locate, tell_removed
 from gateway.log.records.decompressing import (
     CODECS,
     LARGE_BYTES,

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.cursor import Cursor
+from gateway.log.damage.verification import verify
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
-from gateway.log.skipping import find_behind
-from gateway.log.verifying import verify
+from gateway.log.reading.cursor import Cursor
+from gateway.log.reading.skips import find_behind
 from hutch.formats.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,

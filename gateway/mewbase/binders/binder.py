@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from gateway.broker.locks import Locks
-from gateway.log.tracking import create_table_if_missing
+from gateway.log.derived.tracking import create_table_if_missing
 from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, name_in, place_key
 from gateway.pending import Pending
 from gateway.settings.mewbase import BINDER_IDS_MAX

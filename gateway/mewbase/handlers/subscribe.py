@@ -10,8 +10,8 @@ from typing import Final
 from gateway.broker.access.model import Right
 from gateway.broker.streams.stream import Stream
 from gateway.log.barrier import when_all_committed
-from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import StartKind, locate
 from gateway.mewbase import durable
 from gateway.mewbase.link import Link
 from gateway.mewbase.matcher import BadMatcher, Matcher, read_matcher

@@ -9,8 +9,8 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.groups import NO_PARTITION
-from gateway.log.locating import Start, tell_removed
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import Start, tell_removed
 from gateway.logs import InHost
 from gateway.stream.consuming import Subscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of

@@ -13,10 +13,10 @@ from gateway.broker.hosts.super_streams import Places
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.streams.stream import Stream
 from gateway.broker.yielding import Slice
-from gateway.log.errors import LogError
-from gateway.log.locating import Start
+from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
-from gateway.log.planning import Border, borders_between, ends_of
+from gateway.log.reading.locations import Start
+from gateway.log.reading.plans import Border, borders_between, ends_of
 from gateway.pending import Pending, start
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of, reason_of

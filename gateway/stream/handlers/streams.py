@@ -11,9 +11,9 @@ from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvai
 from gateway.broker.naming import clean_name
 from gateway.broker.streams.streams import Stream
 from gateway.broker.yielding import THINGS_A_TURN, Slice
-from gateway.log.errors import LogError
-from gateway.log.locating import Start, StartKind, locate
+from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import Start, StartKind, locate
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of
 from hutch.stream import messages as m

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gateway.log.filters import FINGERPRINTS_MAX, SubscriptionFilter, fold, pack_filters
+from gateway.log.derived.filters import FINGERPRINTS_MAX, SubscriptionFilter, fold, pack_filters
 
 CHECKS = 10_000_000
 FALSE_POSITIVES_MAX = 0.02

@@ -9,8 +9,8 @@ from unittest import mock
 
 from compat.differential.group_model import ModelGroup, Told
 from gateway.broker.topology.exchanges import PARTITION_ORDER, Binding
-from gateway.log.locating import Start
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import Start
 from gateway.pending import Pending
 from gateway.stream.handlers import consumers, streams
 from gateway.stream.membership import Membership

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST, LAST, NEXT, OffsetSpec, OffsetType, at_offset

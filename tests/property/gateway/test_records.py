@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
 from gateway.log.log import StreamLog
+from gateway.log.reading.retention import Cut, remove_before
 from gateway.log.records.decompressing import CODECS
 from gateway.log.records.reading import Record, Unreadable
 from gateway.log.records.writing import RecordWriter
-from gateway.log.retention import Cut, remove_before
 from hutch.formats.entries import sub_batch_at
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
 from pyspark_hutch.decoding import UnopenedSubBatch, Wanted

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST

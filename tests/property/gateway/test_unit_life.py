@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gateway.log import units
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.retention import Cut, remove_before
+from gateway.log.derived.filters import SubscriptionFilter
+from gateway.log.reading.retention import Cut, remove_before
 from tests.unit.gateway.log.log_rig import (
     NAMES,
     LogRig,

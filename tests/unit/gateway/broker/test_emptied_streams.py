@@ -11,13 +11,13 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.broker.streams.streams import Streams
 from gateway.log import names
-from gateway.log.kept_snapshots import KeptSnapshots
+from gateway.log.derived.kept_snapshots import KeptSnapshots
 from gateway.log.names import writer_of
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from store.errors import DiskFull
 from tests.unit.gateway.broker.retention_rig import create, statistics, write
-from tests.unit.gateway.log.test_opening_damage import index_entry
+from tests.unit.gateway.log.recovery.test_log_opening_damage import index_entry
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 BEYOND = (2**63, 0, 2**63)

@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.log import log as log_module
-from gateway.log.cursor import Cursor
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.index import NO_END
+from gateway.log.derived.filters import SubscriptionFilter
+from gateway.log.derived.index import NO_END
+from gateway.log.derived.snapshot import Snapshot
+from gateway.log.derived.tracking import open_tracking
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers, Delivery
-from gateway.log.opening import LogNames, LogSettings, open_log
-from gateway.log.persisting import save_log
 from gateway.log.ports import LogPorts
-from gateway.log.snapshot import Snapshot
-from gateway.log.tracking import open_tracking
+from gateway.log.reading.cursor import Cursor
+from gateway.log.recovery.log_opening import LogNames, LogSettings, open_log
+from gateway.log.recovery.persistence import save_log
 from gateway.pending import Pending, run
 from gateway.stream.consuming import DELIVER_HEAD_BYTES
 from store.api import Durability, SegmentStore

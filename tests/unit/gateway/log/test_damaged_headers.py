@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.log import cursor as cursor_module
-from gateway.log import index as index_module
-from gateway.log import walking
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.locating import StartKind, locate
+from gateway.log.derived import index as index_module
+from gateway.log.derived.filters import SubscriptionFilter
+from gateway.log.reading import cursor as cursor_module
+from gateway.log.reading.locations import StartKind, locate
+from gateway.log.recovery import chunk_walk as walking
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, put
-from tests.unit.gateway.log.test_cursor import offsets_and_records
-from tests.unit.gateway.log.test_opening_damage import index_entry
+from tests.unit.gateway.log.reading.test_cursor import offsets_and_records
+from tests.unit.gateway.log.recovery.test_log_opening_damage import index_entry
 
 COUNT = 12
 FIELDS = {"kind": (9, 1), "entries": (10, 2), "records": (12, 4), "id": (32, 8)}

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.log.filters import FILTER_BYTES_MAX, FINGERPRINTS_MAX, pack_filters
+from gateway.log.derived.filters import FILTER_BYTES_MAX, FINGERPRINTS_MAX, pack_filters
 from gateway.log.open_chunk import (
     TRAILER_BYTES_MAX,
     ChunkBuffers,

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.log import index as index_module
-from gateway.log.errors import CorruptChunk
-from gateway.log.filters import SubscriptionFilter
-from gateway.log.locating import StartKind, locate
+from gateway.log.damage.errors import CorruptChunk
+from gateway.log.damage.verification import verify
+from gateway.log.derived import index as index_module
+from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.names import writer_of
-from gateway.log.opening import LogNames
-from gateway.log.retention import Limits, find_cut
-from gateway.log.verifying import verify
+from gateway.log.reading.locations import StartKind, locate
+from gateway.log.reading.retention import Limits, find_cut
+from gateway.log.recovery.log_opening import LogNames
 from hutch.formats.chunk import event_number, seal_seed
 from store.errors import CorruptSegment
 from tests.chunks import SubBatch
@@ -26,8 +26,8 @@ from tests.unit.gateway.log.log_rig import (
     file_with,
     put,
 )
-from tests.unit.gateway.log.test_cursor import offsets_and_records
-from tests.unit.gateway.log.test_opening_damage import append_raw
+from tests.unit.gateway.log.reading.test_cursor import offsets_and_records
+from tests.unit.gateway.log.recovery.test_log_opening_damage import append_raw
 
 BODIES: list[list[bytes | SubBatch]] = [
     [b"one"],

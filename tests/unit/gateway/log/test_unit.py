@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.filters import FILTER_BYTES_MAX, pack_filters
+from gateway.log.derived.filters import FILTER_BYTES_MAX, pack_filters
 from gateway.log.unit import DATA_BYTES_MAX, Unit, add_mark, pack_blank, parts_of
 from hutch.formats.chunk import pack_trailer
 from store.api import Appended

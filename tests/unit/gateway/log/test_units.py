@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.log.filters import SubscriptionFilter
+from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.names import writer_of
 from gateway.pending import Pending
 from store.api import Durability

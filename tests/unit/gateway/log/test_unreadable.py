@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.log import cursor as cursor_module
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
+from gateway.log.reading import cursor as cursor_module
 from store.api import Durability
 from store.errors import SegmentFailed
 from store.local.files import DirectoryFiles, PosixFile
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local
 from tests.unit.gateway.log.log_rig import LogRig
-from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
+from tests.unit.gateway.log.reading.test_cursor import commit_all, offsets_and_records
 
 BODIES = [bytes([number]) * 3_000 for number in range(20)]
 EVENT_BYTES = 56 + 4 + 3_000

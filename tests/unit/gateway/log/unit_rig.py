@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
-from gateway.log.filters import pack_filters
+from gateway.log.derived.filters import pack_filters
 from gateway.log.log import StreamLog
 from gateway.log.units import UnitPlace, UnitSegments, append_unit, pack_blank
 from gateway.pending import Pending, start

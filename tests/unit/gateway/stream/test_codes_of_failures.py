@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.log.errors import CorruptChunk
+from gateway.log.damage.errors import CorruptChunk
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST, NEXT

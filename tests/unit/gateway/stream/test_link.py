@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gateway.log.errors import CorruptChunk
-from gateway.log.locating import Start
+from gateway.log.damage.errors import CorruptChunk
 from gateway.log.log import StreamLog
-from gateway.log.opening import open_log
+from gateway.log.reading.locations import Start
+from gateway.log.recovery.log_opening import open_log
 from gateway.pending import Pending
 from gateway.stream.handlers.streams import locate_spec
 from hutch.stream import messages as m

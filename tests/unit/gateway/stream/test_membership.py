@@ -6,9 +6,9 @@ import pytest
 
 from gateway.broker.hosts.super_streams import add_partitions
 from gateway.broker.streams.streams import Stream
-from gateway.log.errors import CorruptChunk
-from gateway.log.locating import Start
+from gateway.log.damage.errors import CorruptChunk
 from gateway.log.log import StreamLog
+from gateway.log.reading.locations import Start
 from gateway.pending import Pending
 from gateway.stream.handlers import consumers
 from hutch.stream import messages as m

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.log.filters import FILTER_BYTES_MAX, pack_filters
+from gateway.log.derived.filters import FILTER_BYTES_MAX, pack_filters
 from tests.unit.gateway.stream.link_rig import LinkRig
 from tests.unit.gateway.stream.test_publishing import bodies, stored
 

@@ -13,8 +13,8 @@ from gateway.broker.streams import retention as retention_module
 from gateway.broker.streams.retention import Retention, limits_of
 from gateway.broker.streams.stream import Stream
 from gateway.log import names
-from gateway.log.index import ENTRY_BYTES
-from gateway.log.retention import Limits
+from gateway.log.derived.index import ENTRY_BYTES
+from gateway.log.reading.retention import Limits
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import OffsetSpec, OffsetType

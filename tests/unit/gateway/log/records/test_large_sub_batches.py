@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from gateway.log.reading.retention import Cut, remove_before
 from gateway.log.records.decompressing import LARGE_BYTES
 from gateway.log.records.openings import Opener, Room
 from gateway.log.records.reading import Record, Unreadable
-from gateway.log.retention import Cut, remove_before
 from gateway.pending import Pending
 from tests.chunks import GZIP, LZ4, SNAPPY, ZSTD, SubBatch
 from tests.unit.gateway.log.log_rig import NAMES, LogRig

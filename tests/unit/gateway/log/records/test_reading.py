@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
 from gateway.log.log import StreamLog
+from gateway.log.reading.retention import Cut, remove_before
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
-from gateway.log.retention import Cut, remove_before
 from hutch.formats.entries import RECORD_HEAD
 from store.errors import NoSuchSegment
 from tests.chunks import GZIP, LZ4, NONE, SNAPPY, ZSTD, Entry, SubBatch

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.log import cursor as cursor_module
-from gateway.log import index as index_module
+from gateway.log.derived import index as index_module
 from gateway.log.log import StreamLog
+from gateway.log.reading import cursor as cursor_module
 from gateway.log.records import stored_chunks as stored_module
 from gateway.log.records.stored_chunks import StoredChunks
 from store.api import Reader
@@ -23,8 +23,8 @@ from tests.unit.gateway.log.log_rig import (
     change_on_disk,
     event_of,
 )
-from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
-from tests.unit.gateway.log.test_opening_damage import append_raw
+from tests.unit.gateway.log.reading.test_cursor import commit_all, offsets_and_records
+from tests.unit.gateway.log.recovery.test_log_opening_damage import append_raw
 from tests.unit.gateway.log.test_unreadable import BODIES, EVENT_BYTES, Disk, rig_on
 
 FIVE = [bytes([number]) * 300 for number in range(5)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.log.filters import FILTER_BYTES_MAX
+from gateway.log.derived.filters import FILTER_BYTES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import (
     RECORD_BYTES_MAX,

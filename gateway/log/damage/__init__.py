@@ -1,0 +1,1 @@
+"""Damage of stored chunks: how it is found, and what is told of it."""

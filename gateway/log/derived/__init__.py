@@ -1,0 +1,1 @@
+"""Parts that follow from chunks: indexes, filters, sequences, and snapshots of them."""

@@ -1,0 +1,1 @@
+"""Reading of a log: cursors, filters, places, and the removal of what is old."""
