@@ -16,7 +16,7 @@ from gateway.management.ctl.ctl import add_place, data_directory
 from gateway.management.ctl.grammar import WrongUse
 from gateway.settings.errors import ConfigError
 from store.errors import DiskFull, OtherFormat, StoreError
-from store.local.checking import NotChecked, open_to_check
+from store.local.store_check import NotChecked, open_to_check
 
 EXIT_DAMAGED: Final = 1
 EXIT_NOT_CHECKED: Final = 2

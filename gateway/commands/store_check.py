@@ -22,8 +22,8 @@ from gateway.log.recovery.log_check import StreamCheck
 from gateway.pending import Pending, start
 from store.api import TableEntry
 from store.errors import StoreError
-from store.local.checking import CheckedStore
 from store.local.damage import Damage
+from store.local.store_check import CheckedStore
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from gateway.pravega.controller.checking.records import Records
 from gateway.pravega.controller.names import TABLE
 from store.api import READ_BYTES_MAX, ReadResult, TableEntry
 from store.errors import StoreError
-from store.local.checking import CheckedStore
+from store.local.store_check import CheckedStore
 
 
 class Progress(Protocol):

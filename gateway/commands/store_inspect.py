@@ -19,7 +19,7 @@ from gateway.management.definitions.report import table
 from gateway.management.requests import unfinished
 from hutch.formats.chunk import DATA_POSITION, unpack_trailer
 from hutch.formats.entries import entries_in
-from store.local.checking import CheckedStore, SegmentShape, open_to_check
+from store.local.store_check import CheckedStore, SegmentShape, open_to_check
 
 _BODY_BYTES: Final = 60
 _VALUE_CHARACTERS: Final = 200

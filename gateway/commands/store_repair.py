@@ -16,7 +16,7 @@ from gateway.log.derived.tracking import create_table_if_missing
 from gateway.log.names import meta_table, snapshot_key, tracking_table
 from store.api import Durability, TableEntry
 from store.errors import StoreError
-from store.local.checking import CheckedStore
+from store.local.store_check import CheckedStore
 
 _DERIVED: Final = (Part.INDEX, Part.FILTERS)
 

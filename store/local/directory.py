@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from store.local.checkpoint import CHECKPOINT
-from store.local.checkpoint_file import BEGINNING_BYTES, check_number
-from store.local.data_file import DATA_DIRECTORY
-from store.local.journal_damage import SET_ASIDE
-from store.local.journal_files import JOURNAL_DIRECTORY
+from store.local.commit.journal_files import JOURNAL_DIRECTORY
+from store.local.recovery.checkpoint import CHECKPOINT
+from store.local.recovery.checkpoint_file import BEGINNING_BYTES, check_number
+from store.local.recovery.journal_damage import SET_ASIDE
 from store.local.reserve import RESERVE
+from store.local.state.data_file import DATA_DIRECTORY
 from store.regular_file import open_regular
 
 _OF_A_STORE: Final = frozenset(

@@ -31,8 +31,7 @@ from store.errors import (
     SegmentTruncated,
     StoreError,
 )
-from store.local.attributes import Attributes
-from store.local.changes import (
+from store.local.commit.changes import (
     AttributesChange,
     DeleteChange,
     MergeChange,
@@ -41,17 +40,18 @@ from store.local.changes import (
     creation,
     sealed_error,
 )
-from store.local.listing import Listing
-from store.local.reading import LocalReader, PendingRead, Reading
-from store.local.records import (
+from store.local.commit.records import (
     attributes_record,
     delete_record,
     merge_record,
     seal_record,
     truncate_record,
 )
-from store.local.segment import Segment
-from store.local.writing import LocalWriter, Staging, blocked_error, corrupt_error
+from store.local.listing import Listing
+from store.local.reads import LocalReader, PendingRead, Reading
+from store.local.state.attributes import Attributes
+from store.local.state.segment import Segment
+from store.local.writes import LocalWriter, Staging, blocked_error, corrupt_error
 
 _INT64_MAX: Final = 2**63 - 1
 

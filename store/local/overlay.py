@@ -12,7 +12,7 @@ from typing_extensions import Buffer
 
 from store.errors import SegmentFailed, StoreError
 from store.local.files import DirectoryFiles, File, PosixFile
-from store.local.journal_damage import SET_ASIDE
+from store.local.recovery.journal_damage import SET_ASIDE
 
 PAGE_BYTES: Final = 16 * 1024
 _ZEROS: Final = bytes(PAGE_BYTES)

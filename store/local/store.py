@@ -14,9 +14,9 @@ from store.api import (
     Durability,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.checkpoint import Checkpointer, CheckpointWriter
-from store.local.compaction import Compactor
-from store.local.data_file import OpenFiles
+from store.local.commit.interval import IntervalSync
+from store.local.commit.round import Round, RoundWriting
+from store.local.commit.rounds import Rounds
 from store.local.disposal import Disposal
 from store.local.files import (
     File,
@@ -26,16 +26,16 @@ from store.local.files import (
     descriptor_limit,
     store_descriptors,
 )
-from store.local.holes import Holes
-from store.local.interval import IntervalSync
-from store.local.opening import Opening, begin
-from store.local.reading import Reading
-from store.local.round import Round, RoundWriting
-from store.local.rounds import Rounds
-from store.local.table_operations import TableOperations
-from store.local.table_writing import TableWriting
+from store.local.reads import Reading
+from store.local.recovery.checkpoint import Checkpointer, CheckpointWriter
+from store.local.recovery.holes import Holes
+from store.local.recovery.store_opening import Opening, begin
+from store.local.state.data_file import OpenFiles
+from store.local.tables.compaction import Compactor
+from store.local.tables.table_operations import TableOperations
+from store.local.tables.table_writes import TableWriting
 from store.local.threads import Worker
-from store.local.writing import Staging, WriteSettings
+from store.local.writes import Staging, WriteSettings
 
 log = logging.getLogger(__name__)
 

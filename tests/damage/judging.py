@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.log import names
 from gateway.log.reading.locations import StartKind
-from store.local.checkpoint import CHECKPOINT
+from store.local.recovery.checkpoint import CHECKPOINT
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built, Key, Stored, Stream
 from tests.damage.reading import REFUSED, LookUp, Reading

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from store.local.checkpoint import CHECKPOINT
+from store.local.recovery.checkpoint import CHECKPOINT
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built
 

@@ -12,7 +12,7 @@ import pytest
 
 from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
-from store.local.holes import SOON_BYTES
+from store.local.recovery.holes import SOON_BYTES
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer

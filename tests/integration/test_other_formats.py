@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from store.local.checkpoint_file import FORMAT_NUMBER
+from store.local.recovery.checkpoint_file import FORMAT_NUMBER
 from tests.integration.administrator import ctl, hutch
 from tests.integration.server import HutchServer
-from tests.unit.store.local.test_checking import set_format
 from tests.unit.store.local.test_overlay import state_of
+from tests.unit.store.local.test_store_check import set_format
 
 COMMANDS = {
     "serve": ("serve", "--port", "0", "--management-port", "0"),

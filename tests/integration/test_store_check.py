@@ -13,8 +13,8 @@ from hutch.stream.offsets import FIRST
 from tests.client import Client
 from tests.integration.administrator import ctl, hutch
 from tests.integration.server import HutchServer
-from tests.unit.store.local.test_checking import file_with, flip
 from tests.unit.store.local.test_overlay import state_of
+from tests.unit.store.local.test_store_check import file_with, flip
 
 BODIES = [b"a record of a customer, number %d" % number for number in range(30)]
 

@@ -14,7 +14,9 @@ import pytest
 
 from store.api import Durability
 from store.errors import DiskFull, StoreClosed
-from store.local import compaction, holes, table
+from store.local.recovery import holes
+from store.local.state import table
+from store.local.tables import compaction
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash

@@ -3,7 +3,7 @@
 """The bytes of a journal that every commit writes: an append's record, and the frame around it.
 
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
-`store.local.records` draws both, and reads them.
+`store.local.commit.records` draws both, and reads them.
 """
 
 import struct
@@ -52,7 +52,7 @@ def append_record(
 
     Args:
         size: Bytes.
-        flags: As `store.local.records` has them.
+        flags: As `store.local.commit.records` has them.
         segment: Its number.
         file: Number of the data file.
         position: The data's, in the segment.

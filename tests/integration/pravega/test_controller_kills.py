@@ -20,7 +20,7 @@ from gateway.pravega.controller.names import (
 )
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from hutch.pravega import messages as m
-from store.local.checking import open_to_check
+from store.local.store_check import open_to_check
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.server import StoreProcess

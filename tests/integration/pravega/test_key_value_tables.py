@@ -23,7 +23,7 @@ from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
 from hutch.pravega.layout import Message
 from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
-from store.local.checking import open_to_check
+from store.local.store_check import open_to_check
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import StartStore, controller_port
 from tests.integration.pravega.users import (

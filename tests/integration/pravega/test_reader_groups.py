@@ -14,7 +14,7 @@ from gateway.pravega.controller.proto import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
 from hutch.stream import messages as stream_messages
-from store.local.checking import open_to_check
+from store.local.store_check import open_to_check
 from tests.client import Client
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port

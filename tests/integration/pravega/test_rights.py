@@ -16,7 +16,7 @@ from hutch.pravega.layout import Message
 from hutch.pravega.wire_types import ANY_VERSION, TableKey
 from hutch.pravega.wire_types import TableEntry as WireEntry
 from store.api import TableEntry
-from store.local.checking import SegmentShape, open_to_check
+from store.local.store_check import SegmentShape, open_to_check
 from tests.client import Client
 from tests.integration.server import HutchServer
 from tests.pravega_client import WRITER, WireClient, end

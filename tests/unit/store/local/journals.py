@@ -1,9 +1,9 @@
 """Journals of small files on a disk in memory, and what is found in them."""
 
-from store.local.journal import Journal, JournalPlace
-from store.local.journal_files import JOURNAL_DIRECTORY, SpareFiles
-from store.local.journal_reader import JournalReader
-from store.local.records import Frame, Link, create_record
+from store.local.commit.journal import Journal, JournalPlace
+from store.local.commit.journal_files import JOURNAL_DIRECTORY, SpareFiles
+from store.local.commit.journal_reader import JournalReader
+from store.local.commit.records import Frame, Link, create_record
 from store.local.reserve import Reserve
 from tests.simulation.disk import Disk
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from store.errors import OtherFormat
-from store.local.checkpoint_file import FORMAT_NUMBER
 from store.local.directory import Found, has_data, look_into, remove_store, was_damaged
+from store.local.recovery.checkpoint_file import FORMAT_NUMBER
 
 
 def filled(directory: Path, *names: str) -> Path:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from store.errors import SegmentFailed, StoreClosed
-from store.local.catalogue import Catalogue
-from store.local.data_file import DataFile, path_of
+from store.local.commit.journal import Journal
 from store.local.disposal import Disposal
-from store.local.journal import Journal
 from store.local.reserve import Reserve
-from store.local.segment import Segment
+from store.local.state.catalogue import Catalogue
+from store.local.state.data_file import DataFile, path_of
+from store.local.state.segment import Segment
 from store.local.threads import Worker
 from tests.simulation.disk import Disk, Failure, Remove, Step, Sync, SyncDirectory, Write
 from tests.unit.store.local.journals import RECORD, journal_on

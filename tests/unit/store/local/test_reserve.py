@@ -5,7 +5,7 @@ import pytest
 from store.api import TableEntry
 from store.errors import DiskFull
 from store.local import reserve
-from store.local.opening import RESERVE_PART
+from store.local.recovery.store_opening import RESERVE_PART
 from tests.simulation.disk import Create, Disk, Failure
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
 

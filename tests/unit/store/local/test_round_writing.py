@@ -7,16 +7,16 @@ from typing import Final
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreClosed
-from store.local import round as round_module
-from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, Change, creation
-from store.local.data_file import DataFile, OpenFiles
+from store.local.commit import round as round_module
+from store.local.commit.changes import AppendChange, Change, creation
+from store.local.commit.journal import FRAME_BYTES_MAX, Journal
+from store.local.commit.records import Attributes, Create, create_record
+from store.local.commit.round import SPACE_TRIES, Round, RoundWriting
 from store.local.files import File
-from store.local.journal import FRAME_BYTES_MAX, Journal
-from store.local.records import Attributes, Create, create_record
 from store.local.reserve import Reserve
-from store.local.round import SPACE_TRIES, Round, RoundWriting
-from store.local.segment import Segment
+from store.local.state.catalogue import Catalogue
+from store.local.state.data_file import DataFile, OpenFiles
+from store.local.state.segment import Segment
 from tests.simulation.disk import Disk, Failure, Step, Sync, SyncDirectory, Write
 from tests.unit.store.local.journals import RECORD, found, journal_on
 

@@ -1,0 +1,1 @@
+"""Commits: changes put into rounds, and the journal that has them."""

@@ -1,0 +1,253 @@
+"""A store that a command opens to look at it, or to mend it: no server, and no event loop.
+
+To look, it is opened on an overlay, so that the directory stays as it is; what its opening finds
+damaged is what a start of the server would find. To mend, it is opened on the files themselves.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, NamedTuple
+
+from store.api import Durability, TableEntry, TablePage
+from store.errors import StoreError, StoreLocked
+from store.local.directory import Found, look_into
+from store.local.files import DirectoryFiles, Files
+from store.local.overlay import OverlayFiles
+from store.local.recovery.journal_damage import Evidence
+from store.local.recovery.store_opening import begin
+from store.local.state.data_file import DATA_DIRECTORY, path_of
+from store.local.state.segment import Segment
+from store.local.store import LOCK, LocalStore, Tuning
+
+_PAGE_ENTRIES: Final = 100
+
+
+class NotChecked(Exception):
+    """The directory cannot be looked at; the message says why, and what to do."""
+
+
+class Turns:
+    """Runs on this thread what a store wants to be run on it."""
+
+    def __init__(self) -> None:
+        self._ready: SimpleQueue[Callable[[], object]] = SimpleQueue()
+
+    def call_soon(self, callback: Callable[..., object], *arguments: object) -> None:
+        """Have a function called in one of the next turns. Any thread."""
+        self._ready.put(partial(callback, *arguments))
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        """Call what is to be called until something is so."""
+        while not is_done():
+            self._ready.get()()
+
+
+class SegmentShape(NamedTuple):
+    """A segment as it is committed.
+
+    Attributes:
+        name: Its name.
+        start: Position of the first byte that is there.
+        length: Position behind the last one.
+        is_table: Whether it holds entries.
+        is_sealed: Whether it takes no more appends.
+        is_damaged: Whether the opening found that it lacks something.
+        modified_at_ms: When it was changed last; milliseconds since 1970.
+        attributes: Numbers by id (16 bytes); a writer's id has the number of its last append.
+        files: Paths of its data files, each with the position of its first byte.
+    """
+
+    name: str
+    start: int
+    length: int
+    is_table: bool
+    is_sealed: bool
+    is_damaged: bool
+    modified_at_ms: int
+    attributes: dict[bytes, int]
+    files: Sequence[tuple[str, int]]
+
+    def place_of(self, position: int) -> tuple[str, int]:
+        """Return the file in which a position lies, and the place there."""
+        held = [(path, base) for path, base in self.files if base <= position]
+        path, base = held[-1] if held else ("", position)
+        return path, position - base
+
+
+class CheckedStore:
+    """A store on a data directory. Made by `open_to_check`.
+
+    Attributes:
+        store: The store itself.
+        turns: Runs it.
+        damage: What its opening found.
+        notes: What it has left out, which is no damage.
+    """
+
+    def __init__(self, directory: Path, *, repairs: bool) -> None:
+        """Open it. Raises StoreError."""
+        self.turns = Turns()
+        self._evidence: Evidence | None = None
+        self._files: Files = DirectoryFiles(directory)
+        if not repairs:
+            self._files = OverlayFiles(DirectoryFiles(directory, is_read_only=True))
+        tuning = Tuning()
+        lock = self._files.lock(LOCK)
+        try:
+            opening = begin(
+                self._files,
+                data_file_bytes=tuning.data_file_bytes,
+                journal_file_bytes=tuning.journal_file_bytes,
+                spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
+            )
+        except BaseException:
+            self._files.close()
+            lock.close()
+            raise
+        self._catalogue = opening.recovered.catalogue
+        findings = opening.recovered.findings
+        self.damage, self.notes = findings.found, findings.notes
+        self.store = LocalStore(
+            self._files,
+            lock,
+            opening,
+            call_soon_threadsafe=self.turns.call_soon,
+            call_soon=self.turns.call_soon,
+            durability=Durability.DISK,
+            interval_ms=100,
+            tuning=tuning,
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            watch=None,
+            failed=None,
+        )
+
+    def ask(self, call: Callable[..., object], *arguments: object, **options: object) -> Any:  # noqa: ANN401  # whatever the call gives
+        """Call an operation of the store, and return its result or raise its StoreError."""
+        answers: list[Any] = []
+        call(*arguments, done=answers.append, **options)
+        self.turns.until(lambda: bool(answers))
+        if isinstance(answers[0], StoreError):
+            raise answers[0]
+        return answers[0]
+
+    def close(self) -> None:
+        """Close it. Raises StoreError."""
+        self.ask(self.store.close)
+
+    def segments(self) -> list[SegmentShape]:
+        """Describe all segments, by name."""
+        shapes = [_shape_of(segment) for segment in self._catalogue.segments.values()]
+        return sorted(shapes, key=lambda shape: shape.name)
+
+    def shape_of(self, name: str) -> SegmentShape | None:
+        """Describe one segment; None if there is none of that name."""
+        segment = self._catalogue.committed_names.get(name)
+        return None if segment is None else _shape_of(segment)
+
+    def entries_of(self, table: str) -> Iterator[TableEntry]:
+        """Yield all entries of a table. Raises StoreError."""
+        for page in self._pages_of(table):
+            yield from page
+
+    def _pages_of(self, table: str) -> Iterator[Sequence[TableEntry]]:
+        continuation: bytes | None = None
+        while True:
+            page: TablePage = self.ask(
+                self.store.iterate_table, table, continuation=continuation, count=_PAGE_ENTRIES
+            )
+            yield page.entries
+            continuation = page.continuation
+            if continuation is None:
+                return
+
+    # Mending
+
+    def set_aside(self, name: str) -> None:
+        """Keep a copy of a segment's files, before something in it is replaced."""
+        if self._evidence is None:
+            self._evidence = Evidence(self._files, time.time_ns())
+        present = self._files.names(DATA_DIRECTORY)
+        for path, _ in _shape_of(self._catalogue.committed_names[name]).files:
+            if path.rpartition("/")[2] in present:
+                self._evidence.copy(path)
+
+    @property
+    def kept_in(self) -> str:
+        """The directory with the copies; empty if none was made."""
+        return "" if self._evidence is None else self._evidence.directory
+
+    def rewrite_table(self, name: str) -> int:
+        """Write a damaged table anew, with the entries that can be read and their versions.
+
+        Returns:
+            How many entries it has.
+        """
+        segment = self._catalogue.committed_names[name]
+        assert segment.table is not None
+        self.set_aside(name)
+        segment.corrupt = False
+        segment.block()
+        segment.table.compacting = True  # what a compaction does is done here
+        state = segment.pending
+        boundary, count = state.length, 0
+        if state.extents:
+            # The first entry that is written begins another file, so that the others go.
+            state.extents[-1][1].size_max = 0
+        for page in self._pages_of(name):
+            rows = [(entry.key, entry.value, entry.version) for entry in page]
+            self.ask(_write, self.store.writing.write, segment, rows)
+            count += len(rows)
+        self.ask(self.store.update_table, name, [], durability=Durability.DISK)
+        self.ask(lambda done: self.store.truncate_found(segment, boundary, done))
+        segment.table.compacting = False
+        return count
+
+
+def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
+    """Open the store in a directory.
+
+    Args:
+        directory: The data directory.
+        repairs: Open it on the files themselves; else they stay as they are.
+
+    Raises:
+        NotChecked: There is no store, or another process has it.
+        OtherFormat: It has another number of the stored form.
+        StoreError: It cannot be opened, not by a server either: it is damaged.
+    """
+    try:
+        found = look_into(directory)
+    except OSError as error:
+        raise NotChecked(f"{directory}: {error.strerror}") from error
+    if found is not Found.STORE:
+        raise NotChecked(f"{directory} holds no store: name the data directory of a server")
+    try:
+        return CheckedStore(directory, repairs=repairs)
+    except StoreLocked as error:
+        raise NotChecked(f"{error}: stop it first") from error
+
+
+def _write(write: Callable[..., None], segment: Segment, rows: list[Any], *, done: Any) -> None:  # noqa: ANN401  # of any operation
+    write(segment, rows, done, Durability.OS)
+
+
+def _lacks_entries(segment: Segment) -> bool:
+    return segment.table is not None and segment.table.is_damaged(segment.committed.start)
+
+
+def _shape_of(segment: Segment) -> SegmentShape:
+    state = segment.committed
+    return SegmentShape(
+        segment.name,
+        state.start,
+        state.length,
+        segment.is_table,
+        state.sealed,
+        segment.corrupt or _lacks_entries(segment),
+        state.modified_at_ms,
+        state.attributes.all(),
+        [(path_of(file.number), base) for base, file in state.extents],
+    )

@@ -1,0 +1,1 @@
+"""Tables: requests on them, and the removal of entries that nothing refers to."""
