@@ -48,7 +48,7 @@ WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -name '*.py' -
 # What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
 ASKED         := $(or $(wildcard $(BIN)/python),$(PYTHON))
 COMPILED      := $(if $(ASKED),$(shell $(ASKED) -c 'from gateway.kernels import HOT_OBJECTS, KERNELS; print(*(name.replace(".", "/") for name in KERNELS + HOT_OBJECTS))'))
-KERNEL_SOURCES = setup.py gateway/kernels.py $(wildcard $(COMPILED:=.py) $(COMPILED:=.pxd))
+KERNEL_SOURCES = setup.py gateway/kernels.py hutch/bytes.pxd $(wildcard $(COMPILED:=.py) $(COMPILED:=.pxd))
 # Whatever was compiled: a module that is no longer would still be loaded from its file.
 remove_compiled = find $(PACKAGES) '(' -name '*.so' -o -name '*.c' -o -name '*.html' ')' -delete
 # One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.

@@ -18,6 +18,8 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).parents[1]
 """The folder of the packages: a work tree, or the place that they are installed into."""
+_TAKEN_IN: Final = {"bytes"}
+"""A .pxd with whole functions, which other modules take into themselves; its .py stays as it is."""
 _PACKAGES: Final = ("gateway", "hutch", "pyspark_hutch", "store")
 
 
@@ -27,7 +29,7 @@ def _compiled() -> Iterator[tuple[str, bool]]:
         place = Path(folder)
         is_kernel = place.name == "kernel"
         modules = {file.removesuffix(".py") for file in files if file.endswith(".py")}
-        typed = {file.removesuffix(".pxd") for file in files if file.endswith(".pxd")}
+        typed = {file.removesuffix(".pxd") for file in files if file.endswith(".pxd")} - _TAKEN_IN
         for module in modules - {"__init__"} if is_kernel else modules & typed:
             yield ".".join((*place.relative_to(_ROOT).parts, module)), is_kernel
 

@@ -13,10 +13,8 @@ from typing import Final
 try:
     from isal import isal_zlib
 
-    crc32 = isal_zlib.crc32
     _LIBRARY: str | None = isal_zlib.__file__
 except ImportError:  # pragma: no cover  # the wheel does not exist for every platform
-    crc32 = zlib.crc32
     _LIBRARY = None
 
 _NAME: Final = "crc32_gzip_refl"

@@ -25,7 +25,9 @@ Source: RabbitMQ's stream protocol, Publish; AMQP 1.0, parts 1.2 and 3.2.
 import cython
 
 if cython.compiled:
-    from cython.cimports.libc.string import memcpy
+    from cython.cimports.hutch.bytes import copy_at, u32_at
+else:
+    from hutch.bytes import copy_at, u32_at
 
 # Why it stopped.
 DONE = 0  # as many records as were asked for
@@ -61,37 +63,6 @@ _BODY_SLOT = cython.declare(cython.Py_ssize_t, 12)  # start and end of a body, b
 
 @cython.cfunc
 @cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
-    return (
-        (cython.cast(cython.uint, source[position]) << 24)
-        | (cython.cast(cython.uint, source[position + 1]) << 16)
-        | (cython.cast(cython.uint, source[position + 2]) << 8)
-        | source[position + 3]
-    )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _copy(
-    target: cython.uchar[::1],
-    place: cython.Py_ssize_t,
-    source: cython.const_uchar[::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.void:
-    """Copy `size` bytes."""
-    if cython.compiled:
-        memcpy(cython.address(target[place]), cython.address(source[start]), size)
-    else:
-        target[place : place + size] = memoryview(source)[start : start + size]
-
-
-@cython.cfunc
-@cython.nogil
 @cython.exceptval(check=False)
 def _plain_end(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, end: cython.Py_ssize_t
@@ -113,7 +84,7 @@ def _plain_end(
     else:
         if end - position < 4:
             return -1
-        size = cython.cast(cython.Py_ssize_t, _u32_at(source, position))
+        size = cython.cast(cython.Py_ssize_t, u32_at(source, position))
         position += 4
     if size > end - position:
         return -1
@@ -266,7 +237,7 @@ def _find_body(
     if size == 0:
         return _RAW
     # Nearly all messages are one data section.
-    if size < 5 or _u32_at(source, start) & _DATA_MASK != _DATA_HEAD:
+    if size < 5 or u32_at(source, start) & _DATA_MASK != _DATA_HEAD:
         return _skim(source, start, end, extents, slot)
     if source[start + 3] == 0xA0 and source[start + 4] == size - 5:
         extents[slot + _BODY_SLOT] = start + 5
@@ -274,7 +245,7 @@ def _find_body(
     if (
         size >= 8
         and source[start + 3] == 0xB0
-        and cython.cast(cython.Py_ssize_t, _u32_at(source, start + 4)) == size - 8
+        and cython.cast(cython.Py_ssize_t, u32_at(source, start + 4)) == size - 8
     ):
         extents[slot + _BODY_SLOT] = start + 8
         return _DATA
@@ -295,7 +266,7 @@ def _stop_at(
     head: cython.uint
     if limit - position < 4:
         return _BEYOND
-    head = _u32_at(source, position)
+    head = u32_at(source, position)
     if head >= _SUB_BATCH_FLAG:
         return _SUB_BATCH
     if cython.cast(cython.Py_ssize_t, head) > limit - position - 4:
@@ -321,7 +292,7 @@ def skip_records(
         reason = _stop_at(source, position, limit, limit)
         if reason != _DONE:
             break
-        position += 4 + cython.cast(cython.Py_ssize_t, _u32_at(source, position))
+        position += 4 + cython.cast(cython.Py_ssize_t, u32_at(source, position))
         skipped += 1
     # end of hot
     return reason, position, skipped
@@ -364,7 +335,7 @@ def take_records(
         if reason != _DONE:
             break
         start: cython.Py_ssize_t = position + 4
-        end: cython.Py_ssize_t = start + cython.cast(cython.Py_ssize_t, _u32_at(source, position))
+        end: cython.Py_ssize_t = start + cython.cast(cython.Py_ssize_t, u32_at(source, position))
         if is_amqp:
             kinds[row] = _find_body(source, start, end, extents, slot)
             if kinds[row] == _ODD_BODY:
@@ -377,7 +348,7 @@ def take_records(
             size: cython.Py_ssize_t = (
                 cython.cast(cython.Py_ssize_t, extents[slot + _BODY_SLOT + 1]) - body
             )
-            _copy(bodies, used, source, body, size)
+            copy_at(bodies, used, source, body, size)
             used += size
             ends[row + 1] = cython.cast(cython.int, used)
         budget -= end - start

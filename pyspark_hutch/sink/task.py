@@ -12,8 +12,8 @@ from pyspark_hutch.encoding.columns import KEY, NAME, NUMBER, Kind, check_column
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.frames import Ids
 from pyspark_hutch.encoding.messages import Messages, messages_of
-from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
-from pyspark_hutch.encoding.routing import ByHash, ByKey, Routing, ToStream
+from pyspark_hutch.encoding.routes import ByColumn as RoutedByColumn
+from pyspark_hutch.encoding.routes import ByHash, ByKey, Routing, ToStream
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.write_settings import WriteSettings

@@ -15,10 +15,37 @@ A seal is the CRC-32 of header, trailer and filter values; the oldest chunks may
 
 import cython
 
+from gateway.log.fast_crc import FAST_CRC32
 from gateway.log.kernel.sealing import CRC_TABLE
 
 if cython.compiled:
-    from cython.cimports.libc.string import memcpy
+    from cython.cimports.hutch.bytes import (
+        FastCrc,
+        copy_at,
+        crc32_at,
+        event_size,
+        has_seal,
+        u16_at,
+        u32_at,
+        u64_at,
+    )
+
+    # Null where there is none.
+    _fast_crc = cython.declare(
+        FastCrc, cython.cast(FastCrc, cython.cast(cython.size_t, FAST_CRC32))
+    )
+else:
+    from hutch.bytes import (
+        copy_at,
+        crc32_at,
+        event_size,
+        has_seal,
+        u16_at,
+        u32_at,
+        u64_at,
+    )
+
+    _fast_crc = None
 
 # Reasons why a walk or a join stopped.
 NEEDS_BYTES = 0  # the bytes are used up, or end inside a chunk
@@ -37,10 +64,7 @@ _BAD_HEADER = cython.declare(cython.int, 4)
 _NOT_NEXT = cython.declare(cython.int, 5)
 _BAD_SEAL = cython.declare(cython.int, 6)
 
-_EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
-_SEAL_BYTES = cython.declare(cython.Py_ssize_t, 4)
 _EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
-_CRC_MASK = cython.declare(cython.uint, 0xFFFFFFFF)  # a bare literal this large is a Python int
 _SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
 _SUB_BATCH_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 11)
 _ENTRIES_MAX = cython.declare(cython.uint, 65535)
@@ -54,39 +78,8 @@ _TABLE = cython.declare(cython.const_uint[::1], CRC_TABLE)
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _u16_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
-    return (cython.cast(cython.uint, source[position]) << 8) | source[position + 1]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
-    return (
-        (cython.cast(cython.uint, source[position]) << 24)
-        | (cython.cast(cython.uint, source[position + 1]) << 16)
-        | (cython.cast(cython.uint, source[position + 2]) << 8)
-        | source[position + 3]
-    )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.ulonglong:
-    return (cython.cast(cython.ulonglong, _u32_at(source, position)) << 32) | _u32_at(
-        source, position + 4
-    )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
 def _i64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.longlong:
-    number: cython.ulonglong = _u64_at(source, position)
+    number: cython.ulonglong = u64_at(source, position)
     if cython.compiled:
         return cython.cast(cython.longlong, number)
     return number - (number >> 63 << 64)
@@ -95,94 +88,11 @@ def _i64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _crc32(
-    source: cython.const_uchar[::1],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    before: cython.uint,
-) -> cython.uint:
-    """Return the CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step by eight tables.
-
-    `before`: the CRC-32 of the bytes before, 0 if there are none.
-    """
-    crc: cython.uint = before ^ _CRC_MASK
-    while position + 8 <= end:
-        crc ^= (
-            cython.cast(cython.uint, source[position])
-            | (cython.cast(cython.uint, source[position + 1]) << 8)
-            | (cython.cast(cython.uint, source[position + 2]) << 16)
-            | (cython.cast(cython.uint, source[position + 3]) << 24)
-        )
-        crc = (
-            _TABLE[1792 + (crc & 0xFF)]
-            ^ _TABLE[1536 + ((crc >> 8) & 0xFF)]
-            ^ _TABLE[1280 + ((crc >> 16) & 0xFF)]
-            ^ _TABLE[1024 + (crc >> 24)]
-            ^ _TABLE[768 + source[position + 4]]
-            ^ _TABLE[512 + source[position + 5]]
-            ^ _TABLE[256 + source[position + 6]]
-            ^ _TABLE[cython.cast(cython.Py_ssize_t, source[position + 7])]
-        )
-        position += 8
-    while position < end:
-        crc = _TABLE[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
-        position += 1
-    return crc ^ _CRC_MASK
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _event_size(
-    source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
-    """Return the size of the event at `position`; 0 if it is cut off, -1 if it is no chunk."""
-    size: cython.Py_ssize_t
-    if position + _EVENT_AND_HEADER_BYTES > limit:
-        return 0
-    size = cython.cast(cython.Py_ssize_t, _u32_at(source, position + 4))
-    if (
-        _u32_at(source, position) != 0
-        or source[position + 8] != 0x50
-        or cython.cast(cython.longlong, 48)
-        + _u32_at(source, position + 44)
-        + _u32_at(source, position + 48)
-        > size
-    ):
-        return -1
-    if position + _EVENT_HEAD_BYTES + size > limit:
-        return 0
-    return _EVENT_HEAD_BYTES + size
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _has_crc(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.bint:
     """Return whether the data of the event at `position` matches its checksum."""
     data: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
-    end: cython.Py_ssize_t = data + _u32_at(source, position + 44)
-    return _crc32(source, data, end, 0) == _u32_at(source, position + 40)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _has_seal(
-    source: cython.const_uchar[::1],
-    position: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    seed: cython.uint,
-) -> cython.bint:
-    """Return whether the event of `size` bytes at `position` ends with its seal."""
-    rest: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
-    seal: cython.Py_ssize_t = position + size - _SEAL_BYTES
-    crc: cython.uint
-    if rest + _u32_at(source, position + 48) > seal:
-        return False
-    crc = _crc32(source, position + 8, position + 56, seed)
-    return _crc32(source, rest, seal, crc) == _u32_at(source, seal)
+    end: cython.Py_ssize_t = data + u32_at(source, position + 44)
+    return crc32_at(_fast_crc, _TABLE, source, data, end, 0) == u32_at(source, position + 40)
 
 
 @cython.cfunc
@@ -199,7 +109,7 @@ def _is_simple(
     while entries != 0:
         if position + 4 > end:
             return False
-        head = _u32_at(source, position)
+        head = u32_at(source, position)
         if head >= _SUB_BATCH_FLAG:
             return False
         position += 4 + cython.cast(cython.Py_ssize_t, head)
@@ -225,7 +135,7 @@ def walk_chunks(
     size: cython.Py_ssize_t
     reason: cython.int = _NEEDS_BYTES
     while True:
-        size = _event_size(source, position, limit)
+        size = event_size(source, position, limit)
         if size <= 0:
             if size < 0:
                 reason = _MALFORMED
@@ -234,12 +144,12 @@ def walk_chunks(
             (
                 position,
                 size,
-                _u64_at(source, position + 32),
-                _u32_at(source, position + 12),
+                u64_at(source, position + 32),
+                u32_at(source, position + 12),
                 _i64_at(source, position + 16),
-                _u64_at(source, position + 24),
-                _u32_at(source, position + 44),
-                _u32_at(source, position + 48),
+                u64_at(source, position + 24),
+                u32_at(source, position + 44),
+                u32_at(source, position + 48),
             )
         )
         position += size
@@ -261,7 +171,7 @@ def verify_chunks(
     reason: cython.int = _NEEDS_BYTES
     with cython.nogil:
         while True:
-            size = _event_size(source, position, limit)
+            size = event_size(source, position, limit)
             if size <= 0:
                 if size < 0:
                     reason = _MALFORMED
@@ -284,12 +194,12 @@ def check_seals(
     reason: cython.int = _NEEDS_BYTES
     with cython.nogil:
         while True:
-            size = _event_size(source, position, limit)
+            size = event_size(source, position, limit)
             if size <= 0:
                 if size < 0:
                     reason = _MALFORMED
                 break
-            if not _has_seal(source, position, size, seed):
+            if not has_seal(_fast_crc, _TABLE, source, position, size, seed):
                 reason = _BAD_SEAL
                 break
             position += size
@@ -307,8 +217,8 @@ def find_sealed(
     with cython.nogil:
         while position + _EVENT_AND_HEADER_BYTES <= limit:
             if source[position + 8] == 0x50:
-                size = _event_size(source, position, limit)
-                if size > 0 and _has_seal(source, position, size, seed):
+                size = event_size(source, position, limit)
+                if size > 0 and has_seal(_fast_crc, _TABLE, source, position, size, seed):
                     break
             position += 1
     return position if position + _EVENT_AND_HEADER_BYTES <= limit else -1
@@ -329,16 +239,16 @@ def _records_in(
     while entries != 0:
         if position + 4 > end:
             return -1
-        head = _u32_at(source, position)
+        head = u32_at(source, position)
         if head < _SUB_BATCH_FLAG:
             records += 1
             position += 4 + cython.cast(cython.Py_ssize_t, head)
         elif position + _SUB_BATCH_HEAD_BYTES > end:
             return -1
         else:
-            records += _u16_at(source, position + 1)
+            records += u16_at(source, position + 1)
             position += _SUB_BATCH_HEAD_BYTES + cython.cast(
-                cython.Py_ssize_t, _u32_at(source, position + 7)
+                cython.Py_ssize_t, u32_at(source, position + 7)
             )
         entries -= 1
     return records if position == end else -1
@@ -366,29 +276,29 @@ def follow_chunks(
     reason: cython.int = _NEEDS_BYTES
     with cython.nogil:
         while True:
-            size = _event_size(source, position, limit)
+            size = event_size(source, position, limit)
             if size <= 0:
                 if size < 0:
                     reason = _MALFORMED
                 break
-            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
-            records = _u32_at(source, position + 12)
+            data_end = position + _EVENT_AND_HEADER_BYTES + u32_at(source, position + 44)
+            records = u32_at(source, position + 12)
             if (
                 source[position + 9] != 0
-                or _u32_at(source, position + 52) != 0
+                or u32_at(source, position + 52) != 0
                 or _records_in(
                     source,
                     position + _EVENT_AND_HEADER_BYTES,
                     data_end,
-                    _u16_at(source, position + 10),
+                    u16_at(source, position + 10),
                 )
                 != cython.cast(cython.longlong, records)
             ):
                 reason = _BAD_HEADER
                 break
             if position == begin:
-                first = following = _u64_at(source, position + 32)
-            elif _u64_at(source, position + 32) != following:
+                first = following = u64_at(source, position + 32)
+            elif u64_at(source, position + 32) != following:
                 reason = _NOT_NEXT
                 break
             following += records
@@ -396,23 +306,6 @@ def follow_chunks(
                 following &= 0xFFFFFFFFFFFFFFFF
             position += size
     return reason, position, first, following
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _copy(
-    target: cython.uchar[::1],
-    place: cython.Py_ssize_t,
-    source: cython.const_uchar[::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.void:
-    """Copy `size` bytes. Compiled slices do the same, but cost as much as copying 500 bytes."""
-    if cython.compiled:
-        memcpy(cython.address(target[place]), cython.address(source[start]), size)
-    else:
-        target[place : place + size] = source[start : start + size]
 
 
 @cython.cfunc
@@ -425,14 +318,14 @@ def _may_follow(
 ) -> cython.bint:
     """Return whether the chunk continues the run from place 0, with simple entries of users."""
     data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
-    entries: cython.uint = _u16_at(source, position + 10)
+    entries: cython.uint = u16_at(source, position + 10)
     return (
         source[position + 9] == 0
-        and _u64_at(source, position + 24) == _u64_at(source, 24)
-        and _u64_at(source, position + 32) == _u64_at(source, 32) + records
+        and u64_at(source, position + 24) == u64_at(source, 24)
+        and u64_at(source, position + 32) == u64_at(source, 32) + records
         and _i64_at(source, position + 16) <= _i64_at(source, 16) + _JOINED_SPAN_MS
-        and entries == _u32_at(source, position + 12)
-        and _is_simple(source, data_start, data_start + _u32_at(source, position + 44), entries)
+        and entries == u32_at(source, position + 12)
+        and _is_simple(source, data_start, data_start + u32_at(source, position + 44), entries)
     )
 
 
@@ -466,15 +359,15 @@ def join_chunks(
     reason: cython.int
     # hot: no Python operation up to the end of the loop
     while True:
-        size: cython.Py_ssize_t = _event_size(source, position, limit)
+        size: cython.Py_ssize_t = event_size(source, position, limit)
         if size <= 0:
             reason = _NEEDS_BYTES if size == 0 else _MALFORMED
             break
-        if not _has_seal(source, position, size, seed):
+        if not has_seal(_fast_crc, _TABLE, source, position, size, seed):
             reason = _BAD_SEAL
             break
-        data_size: cython.Py_ssize_t = _u32_at(source, position + 44)
-        entries: cython.uint = _u16_at(source, position + 10)
+        data_size: cython.Py_ssize_t = u32_at(source, position + 44)
+        entries: cython.uint = u16_at(source, position + 10)
         if (
             records + entries > _ENTRIES_MAX
             or written + data_size > capacity
@@ -485,7 +378,7 @@ def join_chunks(
         if not _has_crc(source, position):
             reason = _BAD_CRC
             break
-        _copy(target, written, source, position + _EVENT_AND_HEADER_BYTES, data_size)
+        copy_at(target, written, source, position + _EVENT_AND_HEADER_BYTES, data_size)
         written += data_size
         records += entries
         chunk_count += 1

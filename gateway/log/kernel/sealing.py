@@ -16,6 +16,9 @@ if cython.compiled:
         PyByteArray_FromStringAndSize,
     )
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+    from cython.cimports.hutch.bytes import crc32_in
+else:
+    from hutch.bytes import crc32_in
 
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SEAL_BYTES = cython.declare(cython.Py_ssize_t, 4)
@@ -41,22 +44,6 @@ def _crc_table() -> array:
 
 CRC_TABLE = _crc_table()
 _TABLE = cython.declare(cython.const_uint[::1], CRC_TABLE)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _crc32(
-    source: cython.p_uchar,
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    before: cython.uint,
-) -> cython.uint:
-    """Return the CRC-32 of a few bytes behind those whose CRC-32 is `before`."""
-    crc: cython.uint = before ^ _U32_MASK
-    while position < end:
-        crc = _TABLE[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
-        position += 1
-    return crc ^ _U32_MASK
 
 
 @cython.cfunc
@@ -130,7 +117,7 @@ def seal_chunk(
         timestamp_ms &= 0xFFFFFFFFFFFFFFFF  # two's complement
     # hot: no Python operation
     if crc < 0:
-        crc = _crc32(target, _DATA_POSITION, data_end, 0)
+        crc = crc32_in(_TABLE, target, _DATA_POSITION, data_end, 0)
     _put_u32(target, 0, 0)
     _put_u32(target, 4, cython.cast(cython.uint, event_end - _EVENT_HEAD_BYTES))
     target[8] = 0x50
@@ -145,8 +132,8 @@ def seal_chunk(
     _put_u32(target, 44, cython.cast(cython.uint, data_end - _DATA_POSITION))
     _put_u32(target, 48, trailer_bytes)
     _put_u32(target, 52, 0)
-    seal = _crc32(target, _EVENT_HEAD_BYTES, _DATA_POSITION, seed)
-    seal = _crc32(target, data_end, seal_at, seal)
+    seal = crc32_in(_TABLE, target, _EVENT_HEAD_BYTES, _DATA_POSITION, seed)
+    seal = crc32_in(_TABLE, target, data_end, seal_at, seal)
     _put_u32(target, seal_at, seal)
     # end of hot
     return 0

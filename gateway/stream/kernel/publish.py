@@ -18,7 +18,10 @@ import cython
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+    from cython.cimports.hutch.bytes import copy_in, u16_in, u32_in, u64_in
     from cython.cimports.libc.string import memcpy
+else:
+    from hutch.bytes import copy_in, u16_in, u32_in, u64_in
 
 # Reasons why a call stopped. After each of them only the caller can go on.
 NEEDS_BYTES = 0  # the frame at POSITION is not complete yet, or the frame is used up
@@ -96,34 +99,6 @@ class State:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _u16_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.uint:
-    return (cython.cast(cython.uint, source[position]) << 8) | source[position + 1]
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _u32_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.uint:
-    return (
-        (cython.cast(cython.uint, source[position]) << 24)
-        | (cython.cast(cython.uint, source[position + 1]) << 16)
-        | (cython.cast(cython.uint, source[position + 2]) << 8)
-        | source[position + 3]
-    )
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _u64_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.ulonglong:
-    return (cython.cast(cython.ulonglong, _u32_at(source, position)) << 32) | _u32_at(
-        source, position + 4
-    )
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def _put_u32(
     target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.uint
 ) -> cython.void:
@@ -136,31 +111,14 @@ def _put_u32(
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _copy(
-    target: cython.p_uchar,
-    place: cython.Py_ssize_t,
-    source: cython.p_uchar,
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.void:
-    """Copy `size` bytes. Compiled slices do the same, but cost as much as copying 500 bytes."""
-    if cython.compiled:
-        memcpy(cython.address(target[place]), cython.address(source[start]), size)
-    else:
-        target[place : place + size] = source[start : start + size]
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def _sub_batch_is_good(
     source: cython.p_uchar, position: cython.Py_ssize_t, uncompressed_max: cython.uint
 ) -> cython.bint:
     """Apply the five rules for a sub-batch's head; the body is never read."""
     codec: cython.int = (source[position] >> 4) & 7
-    records: cython.uint = _u16_at(source, position + 1)
-    uncompressed: cython.uint = _u32_at(source, position + 3)
-    size: cython.uint = _u32_at(source, position + 7)
+    records: cython.uint = u16_in(source, position + 1)
+    uncompressed: cython.uint = u32_in(source, position + 3)
+    size: cython.uint = u32_in(source, position + 7)
     if codec > _CODEC_MAX or records == 0 or uncompressed > uncompressed_max:
         return False
     if cython.cast(cython.ulonglong, records) * 4 > uncompressed:
@@ -178,7 +136,7 @@ def _copy_id(
     position: cython.Py_ssize_t,
 ) -> cython.void:
     """Copy the publishing id at `position` behind so many others."""
-    _copy(target, number * _PUBLISHING_ID_BYTES, source, position, _PUBLISHING_ID_BYTES)
+    copy_in(target, number * _PUBLISHING_ID_BYTES, source, position, _PUBLISHING_ID_BYTES)
 
 
 @cython.cfunc
@@ -221,7 +179,7 @@ def _body_start(
     if has_filters:
         if position + 2 > frame_end:
             return frame_end
-        filter_size = _u16_at(source, position)
+        filter_size = u16_in(source, position)
         position += 2 if filter_size == _NO_FILTER else 2 + filter_size
     return position
 
@@ -240,11 +198,11 @@ def _body_size(
     if start + _SIMPLE_HEAD_BYTES > frame_end:
         return 0
     if source[start] < 128:
-        size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, _u32_at(source, start))
+        size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, u32_in(source, start))
     elif has_filters or start + _SUB_BATCH_HEAD_BYTES > frame_end:
         return 0  # version 2 has no room for a sub-batch
     else:
-        size = _SUB_BATCH_HEAD_BYTES + cython.cast(cython.Py_ssize_t, _u32_at(source, start + 7))
+        size = _SUB_BATCH_HEAD_BYTES + cython.cast(cython.Py_ssize_t, u32_in(source, start + 7))
     return size if start + size <= frame_end else 0
 
 
@@ -279,7 +237,7 @@ def _take_entries(
             reason = _BAD_SUB_BATCH
             break
         if is_named:
-            publishing_id = _u64_at(source, position)
+            publishing_id = u64_in(source, position)
             if state.has_last and publishing_id <= state.last:
                 if state.duplicates == duplicates_max:
                     reason = _CHUNK_FULL
@@ -296,10 +254,10 @@ def _take_entries(
             state.has_last = True
         if has_filters:
             _put_filter(source, position, start, filters)
-        state.records += _u16_at(source, start + 1) if is_batch else 1
+        state.records += u16_in(source, start + 1) if is_batch else 1
         _copy_id(ids, state.entries, source, position)
         state.entries += 1
-        _copy(target, written, source, start, size)
+        copy_in(target, written, source, start, size)
         if is_batch:  # the four unused bits are stored as 0
             target[written] = target[written] & 0xF0
         written += size
@@ -339,9 +297,9 @@ def take_publishes(
             position = state.position
             if position + _FRAME_HEAD_BYTES > state.limit:
                 return _OTHER_FRAME if position + 4 <= state.limit else _NEEDS_BYTES
-            size = _u32_at(bytes_in, position)
+            size = u32_in(bytes_in, position)
             if (
-                _u32_at(bytes_in, position + 4) != _PUBLISH_V1
+                u32_in(bytes_in, position + 4) != _PUBLISH_V1
                 or bytes_in[position + 8] != state.publisher
                 or size > state.frame_bytes_max
                 or size < _FRAME_HEAD_BYTES - 4
@@ -446,7 +404,7 @@ def deliver_of(
 
 def u32_at(source: bytearray, position: cython.Py_ssize_t) -> cython.longlong:
     """Return the u32 at a position, of which all four bytes are there."""
-    return _u32_at(source, position)
+    return u32_in(source, position)
 
 
 def publishing_ids_of(
@@ -470,6 +428,6 @@ def publishing_ids_of(
         size: cython.Py_ssize_t = _body_size(source, start, frame_end, has_filters)
         if size == 0:
             break
-        ids.append(_u64_at(source, position))
+        ids.append(u64_in(source, position))
         position = start + size
     return ids, position

@@ -12,7 +12,7 @@ from rstream.amqp import amqp_decoder
 from pyspark_hutch.encoding.arrays import BYTES
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.murmur import murmur3
-from pyspark_hutch.encoding.routing import ByHash
+from pyspark_hutch.encoding.routes import ByHash
 from tests.unit.pyspark_hutch.encoding.batches import batch, encoded, whole
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

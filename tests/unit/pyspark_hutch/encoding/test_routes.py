@@ -6,9 +6,9 @@ import mmh3
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.encoding import routing
+from pyspark_hutch.encoding import routes
 from pyspark_hutch.encoding.errors import BadColumn, NoRoute
-from pyspark_hutch.encoding.routing import ByColumn, ByHash, ByKey, Routing, ToStream
+from pyspark_hutch.encoding.routes import ByColumn, ByHash, ByKey, Routing, ToStream
 from tests.unit.pyspark_hutch.encoding.batches import batch
 
 PARTITIONS = ["invoices-01", "invoices-02", "invoices-03"]
@@ -147,7 +147,7 @@ def test_a_name_that_no_stream_can_have_is_not_asked_for_and_is_cut_in_the_error
 
 
 def test_the_memory_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "KEYS_MAX", 3)
+    monkeypatch.setattr(routes, "KEYS_MAX", 3)
     bindings = Bindings({str(index): ["a", "b"][index % 2 :] for index in range(20)})
     way = ByKey("orders", bindings)
 
