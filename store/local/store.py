@@ -17,6 +17,7 @@ from store.errors import StoreClosed, StoreError
 from store.local.commit.interval import IntervalSync
 from store.local.commit.round import Round, RoundWriting
 from store.local.commit.rounds import Rounds
+from store.local.damage import Findings
 from store.local.disposal import Disposal
 from store.local.files import (
     File,
@@ -30,6 +31,7 @@ from store.local.reads import Reading
 from store.local.recovery.checkpoint import Checkpointer, CheckpointWriter
 from store.local.recovery.holes import Holes
 from store.local.recovery.store_opening import Opening, begin
+from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import OpenFiles
 from store.local.tables.compaction import Compactor
 from store.local.tables.table_operations import TableOperations
@@ -71,6 +73,16 @@ class Tuning:
     def descriptors(self) -> int:
         """Return how many data files are kept open."""
         return self.open_files_max or store_descriptors(descriptor_limit())
+
+    def begin(self, files: Files, findings: Findings | None) -> Opening:
+        """Begin with a directory: see `opening.begin`."""
+        return begin(
+            files,
+            data_file_bytes=self.data_file_bytes,
+            journal_file_bytes=self.journal_file_bytes,
+            spare_count_max=2 + self.checkpoint_bytes // self.journal_file_bytes,
+            findings=findings,
+        )
 
 
 CHECKPOINT_BYTES_COARSE: Final = MIB
@@ -116,7 +128,11 @@ class CheckpointDue:
 
 
 class LocalStore(TableOperations):
-    """The embedded store: its life, and what it does between commit rounds. Made by `open`."""
+    """The embedded store: its life, and what it does between commit rounds. Made by `open`.
+
+    Attributes:
+        opened_clean: It was closed in good order before this opening, or is new.
+    """
 
     _closing: Done[None] | None
 
@@ -143,7 +159,7 @@ class LocalStore(TableOperations):
         self._tuning = tuning
         self._closing = None
         self._failed = failed
-        self.opened_clean = recovered.clean  # closed in good order before this opening, or new
+        self.opened_clean = recovered.clean
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
         self._disposal = Disposal(
             files,
@@ -230,6 +246,7 @@ class LocalStore(TableOperations):
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         watch: Watch | None = None,
         failed: Callable[[StoreClosed], object] | None = None,
+        findings: Findings | None = None,
         **sizes: int,
     ) -> "LocalStore":
         """Open a data directory: lock it, recover what it holds, and make that durable.
@@ -246,6 +263,7 @@ class LocalStore(TableOperations):
             watch: Calls a function on the loop's thread whenever a descriptor can be read; with it
                 a sync of the journal comes back faster.
             failed: Told on the loop's thread when the store takes nothing any more by itself.
+            findings: Takes the damage that is found.
             sizes: Fields of Tuning by name.
 
         Raises:
@@ -256,12 +274,7 @@ class LocalStore(TableOperations):
         files.make_directory("")
         lock = files.lock(LOCK)
         try:
-            opening = begin(
-                files,
-                data_file_bytes=tuning.data_file_bytes,
-                journal_file_bytes=tuning.journal_file_bytes,
-                spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
-            )
+            opening = tuning.begin(files, findings)
         except BaseException:
             files.close()
             lock.close()
@@ -279,6 +292,11 @@ class LocalStore(TableOperations):
             watch=watch,
             failed=failed,
         )
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its segments, for `store.local` alone."""
+        return self._catalogue
 
     # Life
 

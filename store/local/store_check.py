@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple
 
 from store.api import Durability, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
+from store.local.damage import Findings
 from store.local.directory import Found, look_into
 from store.local.files import DirectoryFiles, Files
 from store.local.overlay import OverlayFiles
 from store.local.recovery.journal_damage import Evidence
-from store.local.recovery.store_opening import begin
 from store.local.state.data_file import DATA_DIRECTORY, path_of
 from store.local.state.segment import Segment
-from store.local.store import LOCK, LocalStore, Tuning
+from store.local.store import LocalStore
 
 _PAGE_ENTRIES: Final = 100
 
@@ -94,35 +94,16 @@ class CheckedStore:
         self._files: Files = DirectoryFiles(directory)
         if not repairs:
             self._files = OverlayFiles(DirectoryFiles(directory, is_read_only=True))
-        tuning = Tuning()
-        lock = self._files.lock(LOCK)
-        try:
-            opening = begin(
-                self._files,
-                data_file_bytes=tuning.data_file_bytes,
-                journal_file_bytes=tuning.journal_file_bytes,
-                spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
-            )
-        except BaseException:
-            self._files.close()
-            lock.close()
-            raise
-        self._catalogue = opening.recovered.catalogue
-        findings = opening.recovered.findings
-        self.damage, self.notes = findings.found, findings.notes
-        self.store = LocalStore(
+        findings = Findings()
+        self.store = LocalStore.open(
             self._files,
-            lock,
-            opening,
             call_soon_threadsafe=self.turns.call_soon,
             call_soon=self.turns.call_soon,
             durability=Durability.DISK,
-            interval_ms=100,
-            tuning=tuning,
-            now_ms=lambda: time.time_ns() // 1_000_000,
-            watch=None,
-            failed=None,
+            findings=findings,
         )
+        self._catalogue = self.store.catalogue
+        self.damage, self.notes = findings.found, findings.notes
 
     def ask(self, call: Callable[..., object], *arguments: object, **options: object) -> Any:  # noqa: ANN401  # whatever the call gives
         """Call an operation of the store, and return its result or raise its StoreError."""

@@ -10,13 +10,13 @@ from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.commits import rows as commit_rows
 from gateway.broker.hosts import virtual_hosts
+from gateway.broker.hosts.virtual_hosts import VirtualHostEntry
 from gateway.broker.rules.arguments import StreamArguments
 from gateway.broker.rules.policies import Policy
 from gateway.broker.streams import openings
 from gateway.broker.streams.catalogue import TOPOLOGY_PREFIX, StreamEntry
-from gateway.log import names
+from gateway.broker.streams.stream_storage import names_of
 from gateway.log.recovery.log_opening import LogNames
-from gateway.logs import InHost
 from store.api import TableEntry
 from store.errors import CorruptSegment
 
@@ -38,13 +38,7 @@ class StoredStream(NamedTuple):
     @property
     def log_names(self) -> LogNames:
         """Its segments."""
-        where = (self.virtual_host, self.entry.name, self.entry.generation)
-        return LogNames(
-            stream=InHost(self.entry.name, self.virtual_host),
-            data_segment=names.data_segment(*where),
-            index_segment=names.index_segment(*where),
-            filter_segment=names.filter_segment(*where),
-        )
+        return names_of(self.virtual_host, self.entry)
 
     @property
     def first_offset(self) -> int:
@@ -121,49 +115,28 @@ def rows_after_loss(table: str) -> list[TableEntry]:
     return [TableEntry(openings.KEY, b"")] if table == openings.TABLE else []
 
 
-def _unpack_of_catalogue(row: TableEntry) -> None:
-    if row.key.startswith(TOPOLOGY_PREFIX):
-        dict(json.loads(row.value))
-    else:
-        StreamEntry.unpack(row)
-
-
-def _unpack_of_access(row: TableEntry) -> None:
-    kind = row.key[:1]
-    if kind == b"u":
-        User.unpack(row.value)
-    elif kind == b"p":
-        Permission.unpack(row.value)
-    else:
-        json.loads(row.value)
-
-
-def _unpack_of_hosts(row: TableEntry) -> None:
-    if row.key.startswith(b"h"):
-        virtual_hosts.VirtualHostEntry.unpack(row.value)
-
-
-def _unpack_of_policies(row: TableEntry) -> None:
-    Policy.unpack(row.value)
-
-
-def _unpack_of_openings(row: TableEntry) -> None:
-    int(json.loads(row.value)["unclean"])
-
-
-def _unpack_of_commits(row: TableEntry) -> None:
-    commit_rows.check(row.key, row.value)
+def _unpack_of_access(row: TableEntry) -> object:
+    match row.key[:1]:
+        case b"u":
+            return User.unpack(row.value)
+        case b"p":
+            return Permission.unpack(row.value)
+    return json.loads(row.value)
 
 
 _ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
 _DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
 
-_UNPACK: Final[dict[str, Callable[[TableEntry], None]]] = {
+_UNPACK: Final[dict[str, Callable[[TableEntry], object]]] = {
     access_table.TABLE: _unpack_of_access,
-    virtual_hosts.TABLE: _unpack_of_hosts,
-    openings.TABLE: _unpack_of_openings,
-    _CATALOGUE: _unpack_of_catalogue,
-    "policies_kvtable/": _unpack_of_policies,
-    "/_commits_kvtable/": _unpack_of_commits,
+    virtual_hosts.TABLE: lambda row: row.key[:1] != b"h" or VirtualHostEntry.unpack(row.value),
+    openings.TABLE: lambda row: int(json.loads(row.value)["unclean"]),
+    _CATALOGUE: lambda row: (
+        dict(json.loads(row.value))
+        if row.key.startswith(TOPOLOGY_PREFIX)
+        else StreamEntry.unpack(row)
+    ),
+    "policies_kvtable/": lambda row: Policy.unpack(row.value),
+    "/_commits_kvtable/": lambda row: commit_rows.check(row.key, row.value),
 }
-"""By a part of the table's name; of other tables any entry is good."""
+"""By a part of the table's name what reads its entries; of other tables any entry is good."""

@@ -30,6 +30,17 @@ log = logging.getLogger(__name__)
 _TRIES: Final = 3
 
 
+def names_of(virtual_host: str, entry: StreamEntry) -> LogNames:
+    """Return the names of the segments of a stream."""
+    where = (virtual_host, entry.name, entry.generation)
+    return LogNames(
+        stream=InHost(entry.name, virtual_host),
+        data_segment=names.data_segment(*where),
+        index_segment=names.index_segment(*where),
+        filter_segment=names.filter_segment(*where),
+    )
+
+
 class StreamStorage:
     """The store as a virtual host's streams use it.
 
@@ -63,12 +74,7 @@ class StreamStorage:
 
     def names_of(self, entry: StreamEntry) -> LogNames:
         """Return the names of a stream's segments."""
-        return LogNames(
-            stream=InHost(entry.name, self._virtual_host),
-            data_segment=names.data_segment(self._virtual_host, entry.name, entry.generation),
-            index_segment=names.index_segment(self._virtual_host, entry.name, entry.generation),
-            filter_segment=names.filter_segment(self._virtual_host, entry.name, entry.generation),
-        )
+        return names_of(self._virtual_host, entry)
 
     def _marks_of(self, entry: StreamEntry) -> str:
         return names.marks_segment(self._virtual_host, entry.name, entry.generation)

@@ -60,7 +60,7 @@ async def read_index(
         used.
     """
     try:
-        start, stored = await read_whole(store, segment)
+        start, stored = await _read_whole(store, segment)
     except NoSuchSegment:
         return 0, b""
     except StoreError as error:
@@ -77,7 +77,7 @@ async def read_index(
     return start, None
 
 
-async def read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
+async def _read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
     """Read a small segment: its start, and all its bytes. Raises StoreError."""
     info: SegmentInfo = await asked(lambda done: store.info(segment, done=done))
     parts: list[bytes] = []
