@@ -133,6 +133,7 @@ class StreamCheck:
     def take(self, position: int, chunks: Sequence[Chunk], trailers: Sequence[Trailer]) -> None:
         """Count and compare sound chunks whose places count from a position."""
         self._count_to(position)
+        self._is_whole = self._is_whole or bool(chunks)
         self._report.chunks += len(chunks)
         self._report.records += sum(chunk[3] for chunk in chunks)
         self._index.compare(position, chunks)

@@ -7,6 +7,10 @@ import pytest
 
 from gateway import cli
 from gateway.commands.store_check import Progress
+from store.api import Durability
+from store.local.files import DirectoryFiles
+from tests.unit.store.local.opened import opened
+from tests.unit.store.local.test_overlay import state_of
 
 
 def store_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -50,6 +54,27 @@ def test_a_directory_without_a_store_is_refused_in_one_line_and_not_made(
         f"hutch: {tmp_path}/missing holds no store: name the data directory of a server\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_power_cut_took_is_a_note_and_no_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "data"
+    rig = opened(DirectoryFiles(directory), Durability.OS, inline_bytes_max=0)
+    session = rig.session("a")
+    for number in (1, 2):
+        rig.do(session.append, b"0123456789", number)
+    rig.crash()
+    (path,) = (directory / "data").iterdir()
+    path.write_bytes(path.read_bytes()[:19].ljust(20, b"X"))
+    before = state_of(directory)
+
+    code = cli.main(["store", "check", "--data", str(directory)])
+
+    out = capsys.readouterr().out
+    assert (code, state_of(directory)) == (0, before)
+    assert out.startswith(f"note: segment was cut segment=a position=10 file=data/{path.name}\n")
+    assert out.endswith(": all is sound\n")
 
 
 def test_a_limit_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -235,6 +235,22 @@ def test_a_writers_number_that_is_not_that_of_the_chunks_is_found(rig: LogRig) -
     assert flaws[-1].part is Part.CHUNKS
 
 
+def test_the_writers_number_counts_also_behind_bytes_that_are_no_chunk(rig: LogRig) -> None:
+    content, begin, following = rig.content(), place_of(rig, 7), place_of(rig, 8)
+    change_on_disk(rig, content, *((begin + at, 0) for at in range(DATA_POSITION)))
+    writer = writer_of(NAMES.data_segment)
+    update = AttributeUpdate(writer, event_number(9999, 1))
+    rig.do(rig.store.update_attributes, NAMES.data_segment, [update])
+
+    flaws = check(rig).flaws_of(Part.CHUNKS)
+
+    assert [flaw.position for flaw in flaws] == [begin, len(content)]
+    size = following - begin
+    assert flaws[0].what.startswith(
+        f"no chunk begins where one should, no chunk is in {size} bytes"
+    )
+
+
 def test_chunks_are_given_with_their_places_and_bytes(rig: LogRig) -> None:
     content, position, found = rig.content(), 0, b""
     while part := list(rig.run(chunks_from(rig.store, NAMES.data_segment, position))):
