@@ -30,6 +30,7 @@ from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MA
 from gateway.management.administration import Administration
 from gateway.management.definitions.reading import ReadDefinitions
 from gateway.management.http.protocol import CONNECTIONS_MAX
+from gateway.management.kinds.people import USERS
 from gateway.management.requests.definitions import finish_import
 from gateway.management.requests.first_start import FirstStart
 from gateway.management.requests.unfinished import Unfinished
@@ -227,7 +228,7 @@ class Backend:
     ) -> None:
         """Write the first users on the very first start."""
         settings = self._settings.users
-        brings_users = definitions is not None and definitions.definitions.users
+        brings_users = definitions is not None and definitions.definitions.of(USERS)
         if is_first and brings_users and settings.file is None:
             await access.seed([], [])
             return

@@ -26,10 +26,10 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 
 from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
-from gateway.management.definitions.objects import Definitions
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
+from gateway.management.kinds.kind import Definitions
 from gateway.management.wire import read_head
 from gateway.mewbase.binders.projection import checked
 from gateway.mewbase.binders.projections_file import projection_of

@@ -181,8 +181,8 @@ class Access:
             self.standings.look_again([name])
             await self.user_left(name)
 
-    async def put_permission(self, permission: Permission) -> None:
-        """Say what a user may do in a virtual host.
+    async def put_permission(self, permission: Permission) -> bool:
+        """Say what a user may do in a virtual host, and return whether nothing was said of it.
 
         Raises:
             NoSuchUser: The user does not exist.
@@ -193,9 +193,11 @@ class Access:
                 raise NoSuchUser(permission.user)
             if not self.has_virtual_host(permission.virtual_host):
                 raise NoSuchVirtualHost(permission.virtual_host)
+            is_new = self.permission(permission.user, permission.virtual_host) is None
             await self._table.write(permissions=[permission])
             self._permissions.put([permission])
             self._rights_changed([(permission.user, permission.virtual_host)])
+        return is_new
 
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
         """Let connections whose rights have changed judge what they have open, and end tokens."""
@@ -251,8 +253,8 @@ class Access:
 
     async def change_virtual_host_limits(
         self, name: str, change: Callable[[Mapping[str, int]], Mapping[str, int]]
-    ) -> None:
-        """Change limits of a virtual host by those there are when the change has its turn.
+    ) -> bool:
+        """Change limits of a virtual host by those there are, and return whether it had none.
 
         Raises:
             NoSuchVirtualHost: The virtual host does not exist.
@@ -261,10 +263,12 @@ class Access:
         async with self._lock.hold(TABLE):
             if not self.has_virtual_host(name):
                 raise NoSuchVirtualHost(name)
-            limits = change(self.virtual_host_limits(name))
+            known = self.virtual_host_limits(name)
+            limits = change(known)
             check_limits(limits, VIRTUAL_HOST_LIMITS)
             await self._table.write_limits(name, limits)
             self._limits[name] = dict(limits)
+        return not known
 
     async def forget_virtual_host(self, name: str) -> None:
         """Remove the permissions and limits of a virtual host that goes."""

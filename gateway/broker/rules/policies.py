@@ -268,8 +268,8 @@ class PolicyTable:
         found = self._ready.get(name)
         return None if found is None else found.policy
 
-    async def put(self, policy: Policy) -> None:
-        """Write a policy down, in place of one of that name; it counts at once.
+    async def put(self, policy: Policy) -> bool:
+        """Write a policy down; it counts at once. Return whether there was none of that name.
 
         Raises:
             Unusable: It says what cannot be; nothing was changed.
@@ -279,12 +279,14 @@ class PolicyTable:
         # A limit makes records go, which is what a full disk needs.
         is_limit = not _LIMITS.isdisjoint(policy.definition)
         await self._kept.write({policy.name.encode(): ready.packed}, gives_space=is_limit)
+        is_new = policy.name not in self._ready
         self._take_out(policy.name)
         self._take_in(ready)
         log.info("%s set name=%s pattern=%s", self._called, policy.name, policy.pattern)
         if why := not_of_streams(policy.definition):
             log.warning("policy applies to no stream name=%s because_of=%s", policy.name, why)
         self.changed()
+        return is_new
 
     async def delete(self, name: str) -> None:
         """Forget a policy: what the streams were created with counts again.

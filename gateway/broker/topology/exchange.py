@@ -13,6 +13,9 @@ from gateway.broker.streams.catalogue import LIVE, TOPOLOGY_PREFIX
 from gateway.broker.topology.routes import DirectRoutes, FanoutRoutes, NoRoutes, Routes, TopicRoutes
 from store.api import TableEntry
 
+DEFAULT_EXCHANGE: Final = ""
+"""Leads to every stream by its name; nothing else can be bound to it."""
+
 DIRECT: Final = "direct"
 FANOUT: Final = "fanout"
 TOPIC: Final = "topic"
@@ -109,6 +112,11 @@ class Binding:
     def shown(self) -> str:
         """Its routing key, and its arguments if it has some, for a line of the log."""
         return f"{self.routing_key!r} {dict(self.arguments) or ''}".strip()
+
+
+def is_predeclared(name: str) -> bool:
+    """Return whether an exchange is predeclared."""
+    return name == DEFAULT_EXCHANGE or name.startswith("amq.")
 
 
 class Declared:

@@ -12,12 +12,14 @@ from gateway.broker.naming import clean_name
 from gateway.broker.streams.catalogue import Catalogue
 from gateway.broker.streams.streams import Stream, Streams
 from gateway.broker.topology.exchange import (
+    DEFAULT_EXCHANGE,
     DIRECT,
     PARTITION_ORDER,
     ROUTES,
     Binding,
     Declared,
     Exchange,
+    is_predeclared,
     number_in,
 )
 from gateway.logs import InHost
@@ -38,9 +40,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _SHOWN_MAX: Final = 10
-
-DEFAULT_EXCHANGE: Final = ""
-"""Leads to every stream by its name; nothing else can be bound to it."""
 
 
 class Exchanges:
@@ -108,8 +107,8 @@ class Exchanges:
 
     # Exchanges
 
-    async def declare(self, exchange: Exchange, *, check: Check = unchecked) -> None:
-        """Make sure that an exchange exists.
+    async def declare(self, exchange: Exchange, *, check: Check = unchecked) -> bool:
+        """Make sure that an exchange exists, and return whether it is new.
 
         Args:
             exchange: The exchange.
@@ -124,12 +123,13 @@ class Exchanges:
             existing = self._declared.get(exchange.name)
             if existing is not None:
                 existing.exchange.check_again(exchange)
-                return
+                return False
             _check_new(exchange)
             declared = self.draft(exchange)
             await self._put(declared, declared.row())
             self.adopt(declared)
         log.info("exchange declared exchange=%s type=%s", exchange.name, exchange.type)
+        return True
 
     async def delete(self, name: str, *, check: Check = unchecked) -> None:
         """Delete an exchange and its bindings; the streams stay.
@@ -324,8 +324,3 @@ def _check_new(exchange: Exchange) -> None:
         raise PreconditionFailed("an exchange's name must not contain line breaks")
     if exchange.type not in ROUTES:
         raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
-
-
-def is_predeclared(name: str) -> bool:
-    """Return whether an exchange is predeclared."""
-    return name == DEFAULT_EXCHANGE or name.startswith("amq.")

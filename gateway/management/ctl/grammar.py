@@ -7,7 +7,7 @@ import argparse
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from gateway.broker.naming import is_text
 from gateway.broker.rules.arguments import NAMES, MaxAge
 from gateway.command_line import visible
 from gateway.management.definitions.report import table
-from gateway.management.kinds import Kind
+from gateway.management.kinds.kind import Kind
+from gateway.management.kinds.virtual_hosts import InHost
 
 
 class WrongUse(Exception):
@@ -164,12 +165,24 @@ def command(
     """
 
     def made(function: Callable[..., Any]) -> Command:
-        name, text = function.__name__, inspect.cleandoc(function.__doc__ or "")
-        is_plain = not function.__code__.co_argcount
-        asks = (lambda ask, asked: ask(name, asked)) if is_plain else function
-        return Command(name, text, arguments, uses, shown, asks)
+        plain = _plain(
+            function.__name__, function.__doc__ or "", *arguments, uses=uses, shown=shown
+        )
+        return replace(plain, function=function) if function.__code__.co_argcount else plain
 
     return made
+
+
+def _plain(
+    name: str,
+    text: str,
+    *arguments: Argument,
+    uses: Sequence[str] = (),
+    shown: Callable[[Any], str] = _silence,
+) -> Command:
+    """Make a command that asks for the request of its name."""
+    help_ = inspect.cleandoc(text)
+    return Command(name, help_, arguments, uses, shown, lambda ask, asked: ask(name, asked))
 
 
 COLUMNS: Final = "columns"
@@ -274,3 +287,34 @@ def arguments_of(kind: Kind[Any], *given: Argument) -> tuple[Argument, ...]:
         if field.name not in names
     )
     return (*given, *rest)
+
+
+def commands_on(
+    kind: InHost[Any], *fields: Argument, lists: str = "", sets: str = "", use: str = ""
+) -> tuple[Command, Command, Command]:
+    """Return the commands that list, set and clear the objects of a kind.
+
+    Args:
+        kind: The kind.
+        fields: Its first fields, the name before all, where they are no options.
+        lists: The help of the first, where there is more to say.
+        sets: The help of the second.
+        use: The words of an example of setting one, the name first.
+    """
+    name, *more = fields or (named(kind.word),)
+    word, a = kind.word.replace(" ", "_"), "an" if kind.word[0] in "aeio" else "a"
+    return (
+        _plain(
+            f"list_{kind.name}",
+            lists or f"List the {kind.name.replace('_', ' ')}.",
+            ANY_HOST,
+            shown=listed("virtual_host", *kind.names()),
+        ),
+        _plain(
+            f"set_{word}",
+            sets or f"Set {a} {kind.word}.",
+            *(HOST, *arguments_of(kind, name, *more)),
+            uses=(use,) if use else (),
+        ),
+        _plain(f"clear_{word}", f"Delete {a} {kind.word}.", HOST, name, uses=use.split()[:1]),
+    )

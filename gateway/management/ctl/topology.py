@@ -9,8 +9,8 @@ from gateway.management.ctl.grammar import (
     Asked,
     WrongUse,
     argument,
-    arguments_of,
     command,
+    commands_on,
     json_value,
     key_list,
     lines,
@@ -20,7 +20,8 @@ from gateway.management.ctl.grammar import (
     new_name,
 )
 from gateway.management.ctl.streams import PARTITIONS_ARGUMENTS
-from gateway.management.kinds import EXCHANGES, POLICIES
+from gateway.management.kinds.policies import OPERATOR_POLICIES, POLICIES
+from gateway.management.kinds.topology import EXCHANGES
 
 _SUPER_STREAM: Final = named("super stream")
 _DIVIDED: Final = (
@@ -60,10 +61,8 @@ def _definition(text: str) -> dict[str, Any]:
     return definition
 
 
-_POLICY: Final = named("policy")
-_FIELDS: Final = arguments_of(
-    POLICIES,
-    _POLICY,
+_FIELDS: Final = (
+    named("policy"),
     argument("pattern PATTERN", "looked for in the names of streams"),
     argument("definition JSON", "what it says", read=_definition),
     argument(
@@ -74,7 +73,6 @@ _FIELDS: Final = arguments_of(
     ),
     argument("--priority N", "the highest counts", type=int, default=0),
 )
-_POLICIES: Final = listed("virtual_host", *POLICIES.names())
 
 
 @command(ANY_HOST, shown=listed("virtual_host", "name", "partitions"))
@@ -158,39 +156,24 @@ def unbind() -> None:
     """Undo bind."""
 
 
-@command(ANY_HOST, shown=_POLICIES)
-def list_policies() -> None:
-    """List the policies."""
-
-
-@command(HOST, *_FIELDS, uses=("""keep7d '^orders' '{"max-age": "7D"}' --priority 1""",))
-def set_policy() -> None:
-    """Say what holds for streams by their names.
+list_policies, set_policy, clear_policy = commands_on(
+    POLICIES,
+    *_FIELDS,
+    sets="""Say what holds for streams by their names.
 
     It counts at once, over what the streams were created with: max-age, max-length-bytes,
     stream-max-segment-size-bytes, stream-filter-size-bytes. Of several whose pattern fits, only the
     one of the highest priority counts.
-    """
-
-
-@command(HOST, _POLICY, uses=("keep7d",))
-def clear_policy() -> None:
-    """Delete a policy."""
-
-
-@command(ANY_HOST, shown=_POLICIES)
-def list_operator_policies() -> None:
-    """List the operator policies: limits that hold beside the policies."""
-
-
-@command(HOST, *_FIELDS, uses=("""most '.*' '{"max-length-bytes": 5000000000}'""",))
-def set_operator_policy() -> None:
-    """Set a limit that holds beside the policies.
+    """,
+    use="""keep7d '^orders' '{"max-age": "7D"}' --priority 1""",
+)
+list_operator_policies, set_operator_policy, clear_operator_policy = commands_on(
+    OPERATOR_POLICIES,
+    *_FIELDS,
+    lists="List the operator policies: limits that hold beside the policies.",
+    sets="""Set a limit that holds beside the policies.
 
     Of a stream's policy and its operator policy the smaller max-length-bytes counts.
-    """
-
-
-@command(HOST, _POLICY, uses=("most",))
-def clear_operator_policy() -> None:
-    """Delete an operator policy."""
+    """,
+    use="""most '.*' '{"max-length-bytes": 5000000000}'""",
+)

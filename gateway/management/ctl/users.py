@@ -19,7 +19,7 @@ from gateway.management.ctl.grammar import (
 )
 from gateway.management.ctl.password import read_hash
 from gateway.management.ctl.rows import NODE, Row, columns, tabular
-from gateway.management.kinds import PERMISSIONS
+from gateway.management.kinds.people import PERMISSIONS
 
 _HASHED: Final = (
     argument(

@@ -3,75 +3,33 @@
 Pure: nothing is asked of the server, so that it may run anywhere and on any bytes.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
-from gateway.broker.topology.exchange import PARTITION_ORDER
-from gateway.broker.topology.exchanges import Binding
-from gateway.management.definitions import sections
 from gateway.management.definitions.document import read_document
-from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, label
 from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
-from gateway.management.definitions.objects import (
-    KINDS,
-    Definitions,
-    Host,
-    Key,
-    binding_key,
-    is_super_stream,
-    place_of,
-)
 from gateway.management.definitions.report import Outcome, Row
-from gateway.management.definitions.sections import Context
+from gateway.management.kinds import table
+from gateway.management.kinds.entry import Context, Entry, Fault, Needless, Skip, label
+from gateway.management.kinds.kind import PARAMETERS, Definitions, Key, Kind, Notes
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 
 _SINGLE_HOST: Final = "single_virtual_host"
-_WITHIN_HOSTS: Final = (
-    *("queues", "exchanges", "bindings", "policies", "parameters"),
-    *("permissions", "topic_permissions"),
-)
-
-
-class _Section(NamedTuple):
-    """A section of the file.
-
-    Attributes:
-        name: In the file.
-        kind: The same in Definitions.
-        read: Reads an entry.
-        named_by: The field that names an entry.
-    """
-
-    name: str
-    kind: str
-    read: Callable[[Entry, Context], tuple[Key, Any]]
-    named_by: str = "name"
-
-
-_SECTIONS: Final = (
-    _Section("vhosts", "hosts", sections.host),
-    _Section("users", "users", sections.user),
-    _Section("permissions", "permissions", sections.permission, "user"),
-    _Section("policies", "policies", sections.policy),
-    _Section("queues", "streams", sections.stream),
-    _Section("exchanges", "exchanges", sections.exchange),
-    _Section("bindings", "bindings", sections.binding, "source"),
-)
-_OPERATOR_POLICIES: Final = _Section("parameters", "operator_policies", sections.operator_policy)
 _NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
     # section: the kind, the field that names an entry, why it is skipped
     "topic_permissions": ("topic permission", "user", "there are no topic permissions"),
-    "parameters": ("parameter", "name", "belongs to a plugin that is not here"),
+    PARAMETERS: ("parameter", "name", "belongs to a plugin that is not here"),
     "global_parameters": ("global parameter", "name", "nothing here reads it"),
 }
-SECTIONS: Final = (*(each.name for each in _SECTIONS), *_NOT_HERE)
+SECTIONS: Final = (
+    *(kind.section for kind in table.KINDS if kind.section != PARAMETERS),
+    *_NOT_HERE,
+)
 """Names of the lists that are read."""
 _NOBODYS: Final = frozenset({"global_parameters"})
 """Every export has some, which say things about its cluster."""
-_LIMITS_COMPONENT: Final = "vhost-limits"
-_DIGITS: Final = re.compile(r"(\d{1,9})")
 
 
 @dataclass(slots=True)
@@ -81,17 +39,17 @@ class ReadDefinitions:
     Attributes:
         definitions: Everything that has a counterpart here.
         skipped: A row for everything that has none.
-        notes: Changes that were made to an object, by section and key.
+        notes: Changes that were made to objects.
         limits: Limits for virtual hosts that are not in the file.
         only_named: Virtual hosts of which the file says no more than the name.
-        faulty: Objects of entries with faults, by section and name, so that they are not missed.
+        faulty: Objects of entries with faults, by kind and name, so that they are not missed.
         problems: A line for each fault, the first ones of many.
         problem_count: The number of faults.
     """
 
     definitions: Definitions = field(default_factory=Definitions)
     skipped: list[Row] = field(default_factory=list)
-    notes: dict[tuple[str, Key], list[str]] = field(default_factory=dict)
+    notes: Notes = field(default_factory=dict)
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
     only_named: set[Key] = field(default_factory=set)
     faulty: set[tuple[str, str]] = field(default_factory=set)
@@ -143,22 +101,19 @@ def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> Re
     reader = _Reader(document, only_host)
     if only_host is not None and not described:
         reader.result.only_named.add(("", only_host))
-    for section in _SECTIONS:
-        reader.read(section)
-    reader.take_parameters()
-    reader.skip_the_rest()
-    reader.order_partitions()
-    return reader.result
+    return reader.read()
 
 
 def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None:
     """Return where the export of one virtual host goes, None for that of a whole broker."""
     original = document.get("original_vhost_name")
-    is_whole = bool(document.keys() & {"vhosts", "users", "permissions"}) or any(
-        _names_a_host(document, section, wanted) for section in _WITHIN_HOSTS
+    of_cluster = {kind.section for kind in table.KINDS if kind.is_of_cluster}
+    within_hosts = {kind.section for kind in table.KINDS if kind.in_host} | {"topic_permissions"}
+    is_whole = bool(document.keys() & of_cluster) or any(
+        _names_a_host(document, section, wanted) for section in within_hosts
     )
     # What says nothing is of no virtual host in particular.
-    is_nothing = not (wanted or original or any(document.get(each) for each in _WITHIN_HOSTS))
+    is_nothing = not (wanted or original or any(document.get(each) for each in within_hosts))
     is_single = document.get("rabbitmq_definition_format") == _SINGLE_HOST
     if not is_single and (is_whole or is_nothing):
         if wanted is not None:
@@ -196,31 +151,36 @@ class _Reader:
         self.result = ReadDefinitions()
         self._queue_types: dict[str, str | None] = {}
         self._context = Context(only_host, self._queue_types)
+        self._components = {kind.component: kind for kind in table.KINDS if kind.component}
 
-    def read(self, section: _Section) -> None:
-        """Read the entries of a section."""
-        for index, content in self._entries(section.name):
-            self._read_entry(section, index, content)
+    def read(self) -> ReadDefinitions:
+        """Read all of it."""
+        for kind in table.KINDS:
+            if kind.section != PARAMETERS:
+                for index, content in self._entries(kind.section):
+                    self._read_entry(kind, index, content)
+        self._take_parameters()
+        self._skip_the_rest()
+        for kind in table.KINDS:
+            kind.finish(self.result.definitions, self.result.notes)
+        return self.result
 
-    def _read_entry(self, section: _Section, index: int, content: object) -> None:
-        where = label(section.name, index, content, section.named_by)
+    def _read_entry(self, kind: Kind[Any], index: int, content: object) -> None:
+        where = label(kind.section, index, content, kind.named_by)
         try:
             entry = Entry(content)
-            key, thing = section.read(entry, self._context)
+            key, thing = kind.read(entry, self._context)
         except Fault as fault:
             self.result.complain(f"{where}: {fault}")
             if isinstance(content, dict):
-                self.result.faulty.add((section.kind, _text(content.get(section.named_by))))
+                self.result.faulty.add((kind.name, _text(content.get(kind.named_by))))
         except Skip as skip:
             assert isinstance(content, dict)
-            name = content.get(section.named_by)
-            if section.kind == "bindings":
-                name = f"{name} → {content.get('destination')}"
-            word = "queue" if section.kind == "streams" else KINDS[section.kind]
             is_lost = not isinstance(skip, Needless)
-            self._skip(word, content, name, str(skip), is_lost=is_lost)
+            name = kind.name_in(content)
+            self._skip(kind.outer_word, content, name, str(skip), is_lost=is_lost)
         else:
-            self._keep(section.kind, key, thing, entry.notes, where)
+            self._keep(kind, key, thing, entry.notes, where)
 
     def _entries(self, section: str) -> Iterable[tuple[int, object]]:
         entries = self._document.get(section, [])
@@ -229,14 +189,14 @@ class _Reader:
             entries = []
         return enumerate(entries)
 
-    def _keep(self, kind: str, key: Key, thing: object, notes: list[str], where: str) -> None:
+    def _keep(self, kind: Kind[Any], key: Key, thing: object, notes: list[str], where: str) -> None:
         known = self.result.definitions.of(kind).setdefault(key, thing)
         if known is not thing:
             if known != thing:
                 self.result.complain(f"{where}: is there before, and says something else")
             return
         if notes:
-            self.result.notes[kind, key] = notes
+            self.result.notes[kind.name, key] = notes
         if isinstance(thing, Host):
             self._queue_types[thing.name] = thing.default_queue_type
 
@@ -247,72 +207,46 @@ class _Reader:
         row = Row(word, _text(host), _text(name), Outcome.SKIPPED, reason, is_lost)
         self.result.skipped.append(row)
 
-    def take_parameters(self) -> None:
-        """Take operators' policies, and the limits of virtual hosts as older exports have them."""
-        hosts = self.result.definitions.hosts
-        for index, content in self._entries("parameters"):
+    def _take_parameters(self) -> None:
+        """Take objects that are parameters, and limits as older exports have them."""
+        for index, content in self._entries(PARAMETERS):
             component = content.get("component") if isinstance(content, dict) else None
-            if component == sections.OPERATOR_POLICIES:
-                self._read_entry(_OPERATOR_POLICIES, index, content)
-            if component != _LIMITS_COMPONENT:
-                continue
-            try:
-                entry = Entry(content)
-                name = self._context.host_of(entry)
-                limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
-            except Fault as fault:
-                self.result.complain(f"{label('parameters', index, content)}: {fault}")
-                continue
-            key = "", name
-            known = hosts.get(key)
-            if known is None:
-                self.result.limits[name] = limits
-                self.result.notes["hosts", key] = entry.notes
-            elif not known.limits:
-                hosts[key] = replace(known, limits=limits)
-                if entry.notes:
-                    self.result.notes.setdefault(("hosts", key), []).extend(entry.notes)
+            kind = self._components.get(component) if isinstance(component, str) else None
+            if kind is HOSTS:
+                self._take_limits(index, content)
+            elif kind is not None:
+                self._read_entry(kind, index, content)
 
-    def skip_the_rest(self) -> None:
+    def _take_limits(self, index: int, content: object) -> None:
+        try:
+            entry = Entry(content)
+            name = self._context.host_of(entry)
+            limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
+        except Fault as fault:
+            self.result.complain(f"{label(PARAMETERS, index, content)}: {fault}")
+            return
+        key = "", name
+        hosts, notes = self.result.definitions.of(HOSTS), self.result.notes
+        known = hosts.get(key)
+        if known is None:
+            self.result.limits[name] = limits
+            notes[HOSTS.name, key] = entry.notes
+        elif not known.limits:
+            hosts[key] = replace(known, limits=limits)
+            if entry.notes:
+                notes.setdefault((HOSTS.name, key), []).extend(entry.notes)
+
+    def _skip_the_rest(self) -> None:
         """Write down what is in the file and has no counterpart here at all."""
-        for section, (kind, named_by, reason) in _NOT_HERE.items():
+        for section, (word, named_by, reason) in _NOT_HERE.items():
             for _, content in self._entries(section):
                 fields = content if isinstance(content, dict) else {}
                 component = fields.get("component")
-                if component in (_LIMITS_COMPONENT, sections.OPERATOR_POLICIES):
+                if isinstance(component, str) and component in self._components:
                     continue
-                word = kind if component is None else f"{kind} of {_text(component)}"
+                said = word if component is None else f"{word} of {_text(component)}"
                 is_lost = section not in _NOBODYS
-                self._skip(word, fields, fields.get(named_by), reason, is_lost=is_lost)
-
-    def order_partitions(self) -> None:
-        """Number the partitions of super streams that an older export has without order."""
-        definitions = self.result.definitions
-        partitions: dict[Key, dict[Key, Binding]] = {}
-        for key, binding in definitions.bindings.items():
-            if is_super_stream(definitions.exchanges.get(key[:2])):
-                partitions.setdefault(key[:2], {})[key] = binding
-        for bindings in partitions.values():
-            if all(PARTITION_ORDER not in binding.arguments for binding in bindings.values()):
-                self._number(sorted(bindings.items(), key=_natural_order))
-
-    def _number(self, bindings: list[tuple[Key, Binding]]) -> None:
-        kept, notes = self.result.definitions.bindings, self.result.notes
-        for order, (key, binding) in enumerate(bindings):
-            numbered = replace(binding, arguments={**binding.arguments, PARTITION_ORDER: order})
-            del kept[key]
-            new = binding_key(key[0], numbered)
-            kept[new] = numbered
-            notes["bindings", new] = [
-                *notes.pop(("bindings", key), []),
-                f"had no {PARTITION_ORDER}: by its name it is partition {order}",
-            ]
-
-
-def _natural_order(binding: tuple[Key, Binding]) -> list[object]:
-    """`orders-10` after `orders-9`."""
-    parts = _DIGITS.split(binding[1].destination)
-    return [int(part) if index % 2 else part for index, part in enumerate(parts)]
+                self._skip(said, fields, fields.get(named_by), reason, is_lost=is_lost)
 
 
 def _text(value: object) -> str:
@@ -322,7 +256,6 @@ def _text(value: object) -> str:
     return text[:200]
 
 
-def row_of(kind: str, key: Key, outcome: Outcome, reason: str = "") -> Row:
+def row_of(kind: Kind[Any], key: Key, outcome: Outcome, reason: str = "") -> Row:
     """Return the line of the report for an object."""
-    host, name = place_of(kind, key)
-    return Row(KINDS[kind], host, name, outcome, reason)
+    return Row(kind.word, *kind.place_of(key), outcome, reason)

@@ -11,7 +11,11 @@ from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.fields import Fields
+from gateway.management.http.answers import made_answer
+from gateway.management.kinds.kind import Kind
 from gateway.management.requests.answering import answer
+from gateway.management.requests.arguments import Arguments, usable_mapping, usable_text
+from gateway.management.requests.row import Row
 from gateway.pending import Pending
 
 T = TypeVar("T")
@@ -80,10 +84,23 @@ class Call(Fields):
     body: Mapping[str, Any] = field(default_factory=dict)
     raw_body: bytes = b""
 
-    async def ask(self, request_name: str, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
+    async def ask(self, row: Row, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
         """Have one of the requests of administrators done. Raises AdministrationError."""
-        asked = answer(self.administration, self.actor, request_name, arguments, body)
-        return await self.awaits(asked)
+        return await self.awaits(answer(self.administration, self.actor, row, arguments, body))
+
+    async def put(self, row: Row, /, **arguments: object) -> Response:
+        """Have a request done that answers whether something is new, and answer a PUT by that."""
+        return made_answer(is_new=(await self.ask(row, **arguments))["is_new"])
+
+    def thing(self, kind: Kind[T], **given: str) -> T:
+        """Return the object that the body describes, and the path by our names of its fields.
+
+        Raises:
+            WrongRequest: A field is wrong, or more than a request takes.
+        """
+        for name, text in given.items():
+            usable_text(name, text)
+        return kind.taken(_Body(self), is_outer=True, **given)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Run what takes long beside everything else."""
@@ -141,6 +158,20 @@ class Call(Fields):
         value = self.body.get(name)
         is_text = value in ("true", "false")
         return value == "true" if is_text else Fields.flag(self, name, default=default)
+
+
+class _Body(Arguments):
+    """The fields of a body: a flag may be a text, and an object that is missing is an empty one."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.body)
+        self._call = call
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        return self._call.flag(name, default=default)
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        return usable_mapping(name, self._call.mapping(name))
 
 
 Answer = Response | Mapping[str, object] | None

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -19,8 +20,8 @@ from gateway.management.http.views import (
     definitions,
     exchanges,
     health,
+    kinds,
     limits,
-    policies,
     publishing,
     scopes,
     server,
@@ -28,6 +29,8 @@ from gateway.management.http.views import (
     users,
     virtual_hosts,
 )
+from gateway.management.kinds.virtual_hosts import InHost
+from gateway.management.requests.kinds import REQUESTS, KindRequests
 
 
 class Endpoint(NamedTuple):
@@ -128,14 +131,6 @@ _ENDPOINTS: Final = {
     "GET /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.get_parameter, _P),
     "PUT /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.put_parameter, _A),
     "DELETE /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.delete_parameter, _A),
-    "GET /policies(|/{virtual_host})": Endpoint(policies.USERS.all),
-    "GET /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.get),
-    "PUT /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.put, _P),
-    "DELETE /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.delete, _P),
-    "GET /operator-policies(|/{virtual_host})": Endpoint(policies.OPERATORS.all),
-    "GET /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.get, _A),
-    "PUT /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.put, _A),
-    "DELETE /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.delete, _A),
     "GET /vhosts": Endpoint(virtual_hosts.list_all),
     "GET /vhosts/{virtual_host}": Endpoint(virtual_hosts.get),
     "PUT /vhosts/{virtual_host}": Endpoint(virtual_hosts.put, _A),
@@ -198,6 +193,19 @@ _ENDPOINTS: Final = {
 }
 """Methods and paths, without `/api`; one of the parts in parentheses is there, or an empty one."""
 
+
+def endpoints_of(kind: InHost[Any], requests: KindRequests) -> dict[str, Endpoint]:
+    """Return the methods and paths of a kind whose objects are listed, set and cleared."""
+    views = kinds.KindViews(kind, requests)
+    one = f"/{kind.path}/{{virtual_host}}/{{policy}}"
+    return {
+        f"GET /{kind.path}(|/{{virtual_host}})": Endpoint(views.all),
+        f"GET {one}": Endpoint(views.get, Role.MANAGEMENT if kind.is_delegated else _A),
+        f"PUT {one}": Endpoint(views.put, requests.put.role),
+        f"DELETE {one}": Endpoint(views.delete, requests.remove.role),
+    }
+
+
 _CHOICE: Final = re.compile(r"\(([^()]*)\)")
 
 
@@ -212,7 +220,8 @@ def _each(pattern: str) -> Iterator[str]:
 
 def _resources() -> Iterator[Resource]:
     paths: dict[str, dict[str, Endpoint]] = {}
-    for pattern, endpoint in _ENDPOINTS.items():
+    of_kinds = (endpoints_of(*each).items() for each in REQUESTS.items())
+    for pattern, endpoint in chain(_ENDPOINTS.items(), *of_kinds):
         for asked in _each(pattern):
             method, path = asked.split(" ")
             handlers = paths.setdefault(f"/api{path}", {})

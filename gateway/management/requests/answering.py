@@ -1,5 +1,6 @@
 """Every request of administrators, and the one place that judges their rights."""
 
+import dataclasses
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -39,7 +40,7 @@ from gateway.management.requests import (
     clients,
     definitions,
     exchanges,
-    policies,
+    kinds,
     publishing,
     scopes,
     service,
@@ -59,11 +60,11 @@ ROWS: Final[Mapping[str, Row]] = {
     row.name: row
     for module in (
         *(users, virtual_hosts, service, streams, clients, stages),
-        *(super_streams, exchanges, policies, definitions, publishing, scopes),
+        *(super_streams, exchanges, definitions, publishing, scopes),
     )
     for row in vars(module).values()
     if isinstance(row, Row)
-}
+} | {row.name: row for requests in kinds.REQUESTS.values() for row in requests}
 
 _LOGGED: Final = (
     *("name", "user", "virtual_host", "source", "destination"),
@@ -96,11 +97,13 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
 async def answer(
     administration: Administration,
     actor: Actor,
-    name: str,
+    asked: str | Row,
     given: Mapping[str, Any],
     body: bytes = b"",
 ) -> object:
-    """Carry out a request by its name, with its arguments and a body.
+    """Carry out a request, which may be named, with its arguments and a body.
+
+    The arguments of one that is not named may be objects of the broker's types.
 
     Returns:
         What JSON can hold.
@@ -108,12 +111,12 @@ async def answer(
     Raises:
         AdministrationError: It was refused, or failed; the message is for the administrator.
     """
-    row = ROWS.get(name)
+    row = asked if isinstance(asked, Row) else ROWS.get(asked)
     if row is None:
-        raise WrongRequest(f"there is no request {name[:100]!r}")
-    actor.require(row.role, name)
+        raise WrongRequest(f"there is no request {str(asked)[:100]!r}")
+    actor.require(row.role, row.name)
     if body and not row.takes_body:
-        raise WrongRequest(f"{name} takes no body")
+        raise WrongRequest(f"{row.name} takes no body")
     judge = partial(_demand, administration, actor, row, given)
     try:
         judge()
@@ -122,13 +125,20 @@ async def answer(
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
         line = "administration request=%s by=%r about=%r"
-        about = {each: given[each] for each in _LOGGED if each in given}
-        told: list[object] = [row.name, actor.name or "owner", about]
+        told: list[object] = [row.name, actor.name or "owner", _about(given)]
         if row.tells:
             line += " answer=%r"
             told.append(result)
         log.info(line, *told)
     return result
+
+
+def _about(given: Mapping[str, Any]) -> dict[str, object]:
+    """Return what is logged of the arguments."""
+    things = [each for each in given.values() if dataclasses.is_dataclass(each)]
+    said = {name: getattr(each, name) for each in things for name in _LOGGED if hasattr(each, name)}
+    said |= given
+    return {name: said[name] for name in _LOGGED if name in said}
 
 
 def _demand(

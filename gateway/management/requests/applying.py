@@ -2,24 +2,159 @@
 
 The order of kinds is that in which things need each other. A process that dies on the way leaves
 what it had done; its next start finishes the rest, or takes back all (`definitions.finish_import`).
+
+The state before is written down as JSON: `new` has the names of objects that the import creates,
+`old` the objects that it overwrites, each by kind. Objects that go with another new one, as streams
+with their virtual host, are left out.
 """
 
+import json
 import logging
-from collections.abc import Hashable, Iterator
-from typing import Final
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
+from gateway.broker.errors import ExchangeDoesNotExist, StreamDoesNotExist
+from gateway.broker.rules.policies import NoSuchPolicy
 from gateway.management.administration import Administration, Turns
-from gateway.management.definitions.objects import KINDS, Definitions, Key, named
-from gateway.management.definitions.planning import with_own
 from gateway.management.errors import Failed
-from gateway.management.requests.parallel import FAILURES, Step, StepFailed, in_parallel
-from gateway.management.requests.rollback import Before, take_back
-from gateway.management.requests.state import KEPT, Kept, Things
+from gateway.management.kinds import table
+from gateway.management.kinds.kind import Definitions, Key, Kind
+from gateway.management.requests.parallel import FAILURES, Step, StepFailed, Stopped, in_parallel
 
 log = logging.getLogger(__name__)
 
 MANY: Final = 500
 """Most users, permissions or bindings in one update: each takes up to 20 µs in one turn."""
+_NEVER_CAME: Final = (
+    *(NoSuchPermission, NoSuchPolicy, NoSuchUser, NoSuchVirtualHost),
+    *(ExchangeDoesNotExist, StreamDoesNotExist),
+)
+
+
+def _as_they_go() -> list[Kind[Any]]:
+    """Return the kinds in the order in which their objects are removed."""
+    return sorted(table.KINDS, key=lambda kind: kind.removal)
+
+
+def _replaced() -> list[Kind[Any]]:
+    return [kind for kind in table.KINDS if kind.is_replaced]
+
+
+@dataclass(slots=True)
+class Before:
+    """State before an import of all that it changes.
+
+    Attributes:
+        new: The keys of objects that did not exist, by the names of kinds.
+        old: The objects that did.
+    """
+
+    new: dict[str, list[Key]] = field(
+        default_factory=lambda: {kind.name: [] for kind in _as_they_go()}
+    )
+    old: Definitions = field(default_factory=Definitions)
+
+    def pack(self) -> bytes:
+        """Encode for the table."""
+        new = {
+            kind.name: [kind.packed_key(key) for key in self.new[kind.name]]
+            for kind in _as_they_go()
+        }
+        old = {
+            kind.name: [kind.packed(key, thing) for key, thing in self.old.of(kind).items()]
+            for kind in _replaced()
+        }
+        return json.dumps({"new": new, "old": old}).encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Before":
+        """Undo `pack`; nothing is nothing."""
+        content: Mapping[str, Mapping[str, list[Any]]] = json.loads(packed or b"{}")
+        new, old = content.get("new", {}), content.get("old", {})
+        before = cls()
+        for kind in table.KINDS:
+            before.new[kind.name] = [kind.unpacked_key(key) for key in new.get(kind.name, ())]
+            before.old.of(kind).update(kind.unpacked(thing) for thing in old.get(kind.name, ()))
+        return before
+
+
+async def remember(administration: Administration, changes: Definitions) -> Before:
+    """Return what there is of all that is to be changed."""
+    before = Before()
+    turns = Turns(administration)
+    for kind in table.KINDS:
+        for key in changes.of(kind):
+            await turns.give()
+            known = kind.find(administration, key)
+            if known is None:
+                before.new[kind.name].append(key)
+            else:
+                before.old.of(kind)[key] = known
+    new = {(kind.name, key) for kind in table.KINDS for key in before.new[kind.name]}
+    for kind in table.KINDS:
+        before.new[kind.name] = [
+            key
+            for key in before.new[kind.name]
+            if not any((owner.name, place) in new for owner, place in kind.goes_with(key))
+        ]
+    return before
+
+
+async def take_back(
+    administration: Administration,
+    before: Before,
+    made: Mapping[str, Collection[Key]] | None = None,
+) -> bool:
+    """Make all be as it was before an import that was done in part.
+
+    Args:
+        administration: Where it was done.
+        before: What there was.
+        made: What was done, by kind; None if that is not known.
+
+    Returns:
+        False if something could not be; the log says what.
+    """
+    failures: list[Exception] = []
+    for kind in _as_they_go():
+        keys = [key for key in before.new[kind.name] if made is None or key in made[kind.name]]
+        steps: Iterable[Step] = (kind.remove(administration, key) for key in keys)
+        await _do_all(administration, steps, failures)
+    for kind in _replaced():
+        steps = (
+            kind.put(administration, {key: thing}, set())
+            for key, thing in before.old.of(kind).items()
+            if (made is None or key in made[kind.name])
+            and kind.find(administration, key) is not None
+        )
+        await _do_all(administration, steps, failures)
+    return not failures
+
+
+async def _do_all(
+    administration: Administration, steps: Iterable[Step], failures: list[Exception]
+) -> None:
+    """Do all steps, whatever becomes of each; what an import never came to is left alone."""
+
+    async def told(step: Step) -> None:
+        try:
+            with suppress(*_NEVER_CAME):
+                await step
+        except FAILURES as error:
+            log.error("part of an import could not be taken back error=%s", error)  # noqa: TRY400  # what failed first is told
+            failures.append(error)
+
+    try:
+        await in_parallel(
+            map(told, steps),
+            give=Turns(administration).give,
+            is_over=lambda: administration.importing.is_over,
+        )
+    except Stopped as stopped:
+        failures.append(stopped)
 
 
 async def apply_changes(
@@ -36,17 +171,17 @@ async def apply_changes(
         Stopped: The server stops; what was done stays, since its next start finishes it.
         Failed: Something failed; everything was taken back, if that was possible.
     """
-    made: dict[str, set[Key]] = {kind: set() for kind in KINDS}
-    made["hosts"].update(before.old.hosts)  # written in two steps, either of which may fail
+    made = {
+        kind.name: set(before.old.of(kind)) if kind.is_in_steps else set() for kind in table.KINDS
+    }
     turns = Turns(administration)
     try:
-        for kind in KINDS:
-            kept = KEPT[kind](administration)
+        for kind in table.KINDS:
             await in_parallel(
-                _steps(kind, kept, changes.of(kind), made[kind]),
+                _steps(administration, kind, changes.of(kind), made[kind.name]),
                 give=turns.give,
                 is_over=lambda: administration.importing.is_over,
-                at_once=kept.at_once,
+                at_once=kind.at_once,
             )
     except FAILURES as error:
         is_undone = await take_back(administration, before, made)
@@ -59,22 +194,25 @@ async def apply_changes(
         ) from error
 
 
-def _steps(kind: str, kept: Kept, things: Things, made: set[Key]) -> Iterator[Step]:
+def _steps(
+    administration: Administration, kind: Kind[Any], things: Mapping[Key, Any], made: set[Key]
+) -> Iterator[Step]:
     groups: dict[Hashable, list[Key]] = {}
     for key in things:
-        groups.setdefault(kept.group(key), []).append(key)
+        groups.setdefault(kind.group(key), []).append(key)
     for keys in groups.values():
         for begin in range(0, len(keys), MANY):
             together = {key: things[key] for key in keys[begin : begin + MANY]}
-            yield _put(kind, kept, together, made)
+            yield _put(administration, kind, together, made)
 
 
-async def _put(kind: str, kept: Kept, things: Things, made: set[Key]) -> None:
+async def _put(
+    administration: Administration, kind: Kind[Any], things: Mapping[Key, Any], made: set[Key]
+) -> None:
     """Write a group; what goes wrong is told with the first object's name."""
-    if kind == "users":
-        things = {key: with_own(user, kept.find(key)) for key, user in things.items()}
+    whole = {key: kind.over(thing, kind.find(administration, key)) for key, thing in things.items()}
     try:
-        await kept.put(things, made)
+        await kind.put(administration, whole, made)
     except FAILURES as error:
         others = f" and {len(things) - 1} more" if len(things) > 1 else ""
-        raise StepFailed(f"{named(kind, next(iter(things)))}{others}: {error}") from error
+        raise StepFailed(f"{kind.named(next(iter(things)))}{others}: {error}") from error

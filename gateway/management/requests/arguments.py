@@ -1,12 +1,14 @@
 """The arguments of an administrator's request, taken one by one and judged."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gateway.broker.locks import Check, unchecked
 from gateway.management.definitions.document import VALUE_DEPTH_MAX, fault_within
 from gateway.management.errors import WrongRequest
 from gateway.management.fields import Fields
+
+T = TypeVar("T")
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1
@@ -40,30 +42,19 @@ class Arguments(Fields):
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text; one without a default is demanded."""
-        value = self._short(name, default)
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise WrongRequest(f"{name} is not Unicode text") from None
-        return value
+        return usable_text(name, super().text(name, default))
 
     def name(self, name: str = "name", default: str | None = None) -> str:
         """Take the name of something that clients make: bytes, which need not be UTF-8.
 
         Those that are not are written as Python and JSON write them, 0xff as U+DCFF.
         """
-        value = self._short(name, default)
+        value = _short(name, super().text(name, default))
         try:
             # What was escaped and need not have been is the same name as without.
             return value.encode(*_AS_BYTES).decode(*_AS_BYTES)
         except UnicodeEncodeError:
             raise WrongRequest(f"{name} is not Unicode text") from None
-
-    def _short(self, name: str, default: str | None = None) -> str:
-        value = super().text(name, default)
-        if len(value) > _TEXT_MAX:
-            raise WrongRequest(f"{name} has {len(value)} characters, more than {_TEXT_MAX}")
-        return value
 
     def optional_text(self, name: str) -> str | None:
         """Take a text if there is one."""
@@ -99,21 +90,47 @@ class Arguments(Fields):
         value = self.given(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, value, "not an object")
-        if fault := fault_within(value, VALUE_DEPTH_MAX):
-            raise WrongRequest(f"{name} {fault}"[:200])
-        return value
+        return usable_mapping(name, value)
 
-    def values(self, name: str) -> dict[str, Any]:
-        """Take an object of values that all protocols have: none of them is null."""
-        value = self.mapping(name)
-        if _holds_null(value):
-            raise WrongRequest("null_not_allowed")
-        return value
+    def thing(self, name: str, of_type: type[T]) -> T | None:
+        """Take an object that was made before it was asked for, None if there is none."""
+        if not isinstance(self._given.get(name), of_type):
+            return None
+        made: T = self._given.pop(name)
+        return made
 
     def end(self) -> None:
         """Demand that nothing is left: an argument misspelt must not be lost."""
         if self._given:
             raise WrongRequest(f"there is no argument {min(self._given)!r}"[:200])
+
+
+def usable_text(name: str, value: str) -> str:
+    """Return a text that a request takes. Raises WrongRequest."""
+    try:
+        _short(name, value).encode()
+    except UnicodeEncodeError:
+        raise WrongRequest(f"{name} is not Unicode text") from None
+    return value
+
+
+def _short(name: str, value: str) -> str:
+    if len(value) > _TEXT_MAX:
+        raise WrongRequest(f"{name} has {len(value)} characters, more than {_TEXT_MAX}")
+    return value
+
+
+def usable_mapping(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Return an object that definitions can hold. Raises WrongRequest."""
+    if fault := fault_within(value, VALUE_DEPTH_MAX):
+        raise WrongRequest(f"{name} {fault}"[:200])
+    return value
+
+
+def demand_values(arguments: Mapping[str, Any]) -> None:
+    """Demand values that all protocols have: none of them is null. Raises WrongRequest."""
+    if _holds_null(arguments):
+        raise WrongRequest("null_not_allowed")
 
 
 def _holds_null(value: object) -> bool:

@@ -2,10 +2,9 @@
 
 import logging
 from functools import partial
-from typing import Final
 
 from gateway.broker.locks import Check, unchecked
-from gateway.management.administration import Administration
+from gateway.management.administration import Administration, Turns
 from gateway.management.definitions import report
 from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.management.definitions.exporting import export_definitions as written
@@ -16,17 +15,15 @@ from gateway.management.definitions.reading import (
     read_with_problems,
 )
 from gateway.management.errors import AdministrationError, Failed, WrongRequest
-from gateway.management.requests.applying import apply_changes
+from gateway.management.kinds import table
+from gateway.management.kinds.kind import Definitions
+from gateway.management.requests.applying import Before, apply_changes, remember, take_back
 from gateway.management.requests.parallel import Stopped
-from gateway.management.requests.rollback import Before, remember, take_back
 from gateway.management.requests.row import request
-from gateway.management.requests.state import current_definitions
 from gateway.management.requests.unfinished import Source, Unfinished
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
-
-BUILT_IN_EXCHANGES: Final = frozenset({"amq.direct", "amq.fanout", "amq.topic"})
 
 
 class Unusable(WrongRequest):
@@ -98,13 +95,7 @@ async def import_read(
         check()
         current = await current_definitions(administration)
         plan = await administration.in_thread(
-            partial(
-                plan_import,
-                read,
-                current,
-                built_in_exchanges=BUILT_IN_EXCHANGES,
-                partitions_max=administration.partitions_max,
-            )
+            partial(plan_import, read, current, partitions_max=administration.partitions_max)
         )
         if is_whole:
             _demand_all(plan)
@@ -191,3 +182,18 @@ async def export_definitions(administration: Administration, virtual_host: str |
         partial(written, current, virtual_host=virtual_host)
     )
     return {"definitions": tree, "warnings": warnings}
+
+
+async def current_definitions(administration: Administration) -> Definitions:
+    """Return everything that definitions can hold. Nothing changes the values.
+
+    Others have their turn meanwhile: what is made or goes then may be there or not.
+    """
+    found = Definitions()
+    turns = Turns(administration)
+    for kind in table.KINDS:
+        things = found.of(kind)
+        for key, thing in kind.all(administration):
+            things[key] = thing
+            await turns.give()
+    return found

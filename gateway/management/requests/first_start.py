@@ -19,11 +19,13 @@ from gateway.log.names import server_table
 from gateway.management.administration import Administration
 from gateway.management.definitions.document import BYTES_MAX
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions, Host
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_with_problems
 from gateway.management.definitions.report import Outcome
 from gateway.management.errors import AdministrationError
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.people import USERS
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 from gateway.management.requests.definitions import import_read
 from gateway.settings.errors import ConfigError
 from store.api import SegmentStore
@@ -123,8 +125,10 @@ class FirstStart:
 def _fresh() -> Definitions:
     """Return what every server has before its first start."""
     return Definitions(
-        hosts={("", DEFAULT_VIRTUAL_HOST): Host(DEFAULT_VIRTUAL_HOST)},
-        users={("", GUEST): User(GUEST, None)},
+        {
+            HOSTS: {("", DEFAULT_VIRTUAL_HOST): Host(DEFAULT_VIRTUAL_HOST)},
+            USERS: {("", GUEST): User(GUEST, None)},
+        }
     )
 
 

@@ -6,11 +6,9 @@ from typing import Any, Final, TypeAlias
 
 from gateway.broker.access.errors import AccessError
 from gateway.broker.errors import BrokerError
+from gateway.management.kinds.kind import AT_ONCE
 from gateway.pending import Pending, start
 from store.errors import StoreError
-
-AT_ONCE: Final = 256
-"""Most objects that are on their way to the store together: they share its syncs."""
 
 Step: TypeAlias = Coroutine[Pending[Any], None, Any]
 Give: TypeAlias = Callable[[], Coroutine[Pending[Any], None, None]]

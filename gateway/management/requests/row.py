@@ -28,7 +28,8 @@ from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.locks import Check
 from gateway.broker.service import Service
 from gateway.management.administration import Administration, Role
-from gateway.management.kinds import Kind
+from gateway.management.kinds.kind import Kind
+from gateway.management.kinds.virtual_hosts import InHost
 from gateway.management.requests.arguments import Arguments
 from gateway.pending import Pending
 
@@ -140,18 +141,21 @@ def request(
     *,
     needs: Callable[..., Iterable[Demand]] | None = None,
     tells: bool = False,
+    name: str = "",
 ) -> Callable[[Callable[..., Answer]], Row]:
-    """Make a request of the function that does it; its name is that of the function.
+    """Make a request of the function that does it.
 
     Args:
         role: The tag that it takes.
         needs: As in `Row`.
         tells: As in `Row`.
+        name: Its name; that of the function if it is left out.
     """
 
     def made(function: Callable[..., Answer]) -> Row:
         judged = {} if needs is None else _takers(needs)
-        return Row(function.__name__, function, _takers(function), role, needs, judged, tells)
+        called = name or function.__name__
+        return Row(called, function, _takers(function), role, needs, judged, tells)
 
     return made
 
@@ -185,12 +189,29 @@ def _taker(parameter: inspect.Parameter, hint: object) -> Taker:
     return lambda _, arguments, name: take(arguments, name, *default)
 
 
-def listed_by_host(
-    hosts: Iterable[VirtualHost],
-    kind: Kind[Thing],
-    things: Callable[[VirtualHost], Iterable[Thing]],
-) -> list[dict[str, Any]]:
+def thing_of(
+    kind: Kind[Thing], take: Callable[[Arguments], Thing] | None = None
+) -> Callable[[Administration, Arguments, str], Thing]:
+    """Return what takes an object of a kind: one that was made already, or one of its fields.
+
+    Args:
+        kind: The kind.
+        take: Makes one of the fields, where that takes more than their types.
+    """
+
+    def taken(_: Administration, arguments: Arguments, name: str) -> Thing:
+        made: Thing | None = arguments.thing(name, kind.thing)
+        if made is not None:
+            return made
+        return kind.taken(arguments) if take is None else take(arguments)
+
+    return taken
+
+
+def listed_by_host(hosts: Iterable[VirtualHost], kind: InHost[Any]) -> list[dict[str, Any]]:
     """Return the objects of a kind in some virtual hosts, each with its host."""
     return [
-        {"virtual_host": host.name, **kind.shown(thing)} for host in hosts for thing in things(host)
+        {"virtual_host": host.name, **kind.shown(thing)}
+        for host in hosts
+        for thing in kind.listed_in(host)
     ]

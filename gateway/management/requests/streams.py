@@ -1,6 +1,6 @@
 """Requests on streams."""
 
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from gateway.broker.access.authorisation import Demand, to_configure
 from gateway.broker.errors import StreamNotAvailable
@@ -13,8 +13,11 @@ from gateway.broker.streams.stream import Stream
 from gateway.log.names import pravega_name
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
+from gateway.management.kinds.streams import STREAMS
+from gateway.management.kinds.streams import Stream as Declared
+from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.clients import consumers_of
-from gateway.management.requests.row import Host, Hosts, Name, Offset, request
+from gateway.management.requests.row import Host, Hosts, Name, Offset, request, thing_of
 from store.errors import StoreError
 
 
@@ -70,12 +73,23 @@ async def status_of_stream(administration: Administration, host: Host, name: Nam
     }
 
 
-@request(Role.MANAGEMENT, needs=to_configure_it)
-async def add_stream(host: Host, name: str, arguments: dict[str, Any], judge: Check) -> None:
+def _declared(arguments: Arguments) -> Declared:
+    return Declared(arguments.text("name"), stream_arguments(arguments.mapping("arguments")))
+
+
+Said: TypeAlias = Annotated[Declared, thing_of(STREAMS, _declared)]
+
+
+def _to_create(stream: Said) -> list[Demand]:
+    return to_configure_it(stream.name)
+
+
+@request(Role.MANAGEMENT, needs=_to_create)
+async def add_stream(host: Host, stream: Said, judge: Check) -> None:
     """Create a stream."""
-    if name not in host.streams:
-        check_given_name(name)
-    await host.streams.create(name, stream_arguments(arguments), check=judge)
+    if stream.name not in host.streams:
+        check_given_name(stream.name)
+    await host.streams.create(stream.name, stream.arguments, check=judge)
 
 
 @request(Role.MANAGEMENT, needs=to_configure_it)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
@@ -16,9 +16,9 @@ from gateway.broker.connections import ConsumerDetails, OpenConnection, Publishe
 from gateway.broker.patterns import length_fault
 from gateway.management.administration import Administration, Role, Turns
 from gateway.management.errors import Conflict, WrongRequest
-from gateway.management.kinds import PERMISSIONS
+from gateway.management.kinds.people import PERMISSIONS, USERS
 from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Limits, request
+from gateway.management.requests.row import Limits, request, thing_of
 
 _Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
@@ -28,7 +28,11 @@ _TAG_BYTES_MAX: Final = 255
 
 
 def _tags(_: Administration, arguments: Arguments, name: str) -> tuple[str, ...]:
-    tags = arguments.texts(name)
+    return usable_tags(arguments.texts(name))
+
+
+def usable_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tags that a user can have. Raises WrongRequest."""
     if len(tags) > TAGS_MAX:
         raise WrongRequest(f"A user can have at most {TAGS_MAX} tags (received {len(tags)})")
     for tag in tags:
@@ -37,9 +41,12 @@ def _tags(_: Administration, arguments: Arguments, name: str) -> tuple[str, ...]
     return tags
 
 
-def _hash(_: Administration, arguments: Arguments, name: str) -> PasswordHash | None:
-    text = arguments.text(name)
-    named = arguments.optional_text("hashing_algorithm")
+def _hash(_: Administration | None, arguments: Arguments, name: str) -> PasswordHash | None:
+    return usable_hash(name, arguments.text(name), arguments.optional_text("hashing_algorithm"))
+
+
+def usable_hash(name: str, text: str, named: str | None) -> PasswordHash | None:
+    """Return the hash of a password, None for no password. Raises WrongRequest."""
     if not text:
         return None
     try:
@@ -50,12 +57,14 @@ def _hash(_: Administration, arguments: Arguments, name: str) -> PasswordHash | 
         raise WrongRequest(f"hashing_algorithm {named!r} is not known") from None
 
 
-def _permission(_: Administration, arguments: Arguments, __: str) -> Permission:
-    return PERMISSIONS.taken(arguments)
-
-
 Tags: TypeAlias = Annotated[tuple[str, ...], _tags]
 Hash: TypeAlias = Annotated[PasswordHash | None, _hash]
+
+
+def _user(arguments: Arguments) -> User:
+    tags = usable_tags(arguments.texts("tags"))
+    hashed = _hash(None, arguments, "password_hash")
+    return User(arguments.text("name"), hashed, tags, arguments.mapping("limits"))
 
 
 @request(Role.MONITORING)
@@ -89,9 +98,7 @@ async def add_user(access: Access, name: str, password_hash: Hash, tags: Tags) -
 
 
 @request()
-async def put_user(
-    access: Access, name: str, tags: Tags, password_hash: Hash, limits: dict[str, Any]
-) -> object:
+async def put_user(access: Access, user: Annotated[User, thing_of(USERS, _user)]) -> object:
     """Create a user, or give one that is there another password and other tags.
 
     Limits are added to those it has.
@@ -99,11 +106,13 @@ async def put_user(
 
     def put(known: User | None) -> User:
         if known is None:
-            return User(name, password_hash, tags, limits)
-        merged = {**known.limits, **limits}
-        return dataclasses.replace(known, password_hash=password_hash, tags=tags, limits=merged)
+            return user
+        limits = {**known.limits, **user.limits}
+        return dataclasses.replace(
+            known, password_hash=user.password_hash, tags=user.tags, limits=limits
+        )
 
-    return {"is_new": await access.change_user(name, put)}
+    return {"is_new": await access.change_user(user.name, put)}
 
 
 @request()
@@ -160,7 +169,7 @@ async def list_permissions(
 async def set_permissions(
     administration: Administration,
     *,
-    permission: Annotated[Permission, _permission],
+    permission: Annotated[Permission, thing_of(PERMISSIONS)],
     close: bool = False,
 ) -> object:
     """Say what a user may do in a virtual host.
@@ -172,7 +181,7 @@ async def set_permissions(
     for right in Right:
         if fault := length_fault(getattr(permission, right.value)):
             raise Unusable(f"pattern to {right.value} {fault}")
-    await administration.access.put_permission(permission)
+    is_new = await administration.access.put_permission(permission)
     outdated = _outdated(administration, permission.user, permission.virtual_host)
     if close:
         for connection, things in outdated:
@@ -182,6 +191,7 @@ async def set_permissions(
         "outdated_publishers": kinds[PublisherDetails],
         "outdated_consumers": kinds[ConsumerDetails],
         "closed": close,
+        "is_new": is_new,
     }
 
 

@@ -1,26 +1,27 @@
 """Requests on virtual hosts."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 from gateway.broker.access.access import Access
-from gateway.broker.access.errors import VirtualHostExists
 from gateway.broker.access.model import Permission
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Limits, request
+from gateway.management.requests.row import Limits, request, thing_of
 
 
-def _description(_: Administration, arguments: Arguments, __: str) -> dict[str, Any]:
-    return {
-        "description": arguments.text("description", ""),
-        "tags": arguments.texts("tags"),
-        "default_queue_type": arguments.optional_text("default_queue_type"),
-    }
+def _host(arguments: Arguments) -> Host:
+    return Host(
+        arguments.text("name"),
+        arguments.text("description", ""),
+        arguments.texts("tags"),
+        arguments.optional_text("default_queue_type"),
+    )
 
 
-Description: TypeAlias = Annotated[dict[str, Any], _description]
-"""The description of a virtual host, as the broker takes it."""
+Described: TypeAlias = Annotated[Host, thing_of(HOSTS, _host)]
+"""A virtual host that is described; its limits are set by another request."""
 
 
 @request(Role.MONITORING)
@@ -44,26 +45,21 @@ async def list_vhosts(administration: Administration) -> object:
 
 
 @request()
-async def add_vhost(virtual_hosts: VirtualHosts, name: str, description: Description) -> None:
+async def add_vhost(virtual_hosts: VirtualHosts, host: Described) -> None:
     """Create a virtual host; no user may enter it yet."""
-    await virtual_hosts.create(name, **description)
+    await virtual_hosts.create(host.name, **host.described)
 
 
 @request()
-async def put_vhost(
-    administration: Administration, name: str, user: str, description: Description
-) -> object:
+async def put_vhost(administration: Administration, user: str, host: Described) -> object:
     """Create a virtual host, in which a user may do everything; or describe one that is there."""
-    hosts = administration.virtual_hosts
-    try:
-        await hosts.create(name, **description)
-    except VirtualHostExists:
-        await hosts.describe(name, **description, metadata=hosts.entry(name).metadata)
-        return {"is_new": False}
-    await administration.access.put_permission(
-        Permission(user=user, virtual_host=name, configure=".*", write=".*", read=".*")
-    )
-    return {"is_new": True}
+    is_new = await HOSTS.describe(administration, host)
+    if is_new:
+        everything = dict.fromkeys(("configure", "write", "read"), ".*")
+        await administration.access.put_permission(
+            Permission(user=user, virtual_host=host.name, **everything)
+        )
+    return {"is_new": is_new}
 
 
 @request()
@@ -73,6 +69,6 @@ async def delete_vhost(virtual_hosts: VirtualHosts, name: str) -> None:
 
 
 @request()
-async def set_vhost_limits(access: Access, name: str, limits: Limits) -> None:
+async def set_vhost_limits(access: Access, name: str, limits: Limits) -> object:
     """Replace the limits of a virtual host, or set one of them."""
-    await access.change_virtual_host_limits(name, limits)
+    return {"is_new": await access.change_virtual_host_limits(name, limits)}

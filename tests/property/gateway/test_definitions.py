@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
-from gateway.management.definitions.objects import KINDS, Definitions, Host
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
 from gateway.management.definitions.report import report_table
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.table import KINDS
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 
 EXPORT: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "unit/gateway/management/definitions/rabbitmq-4.3.json").read_text(
@@ -76,18 +78,18 @@ def test_a_spoiled_export_is_refused_or_imported_once_for_all(content: bytes) ->
     read = read_or_refused(content)
     if read is None:
         return
-    current = Definitions(hosts={("", "/"): Host("/")})
+    current = Definitions({HOSTS: {("", "/"): Host("/")}})
     try:
-        plan = plan_import(read, current, built_in_exchanges={"amq.topic"})
+        plan = plan_import(read, current)
     except DefinitionsError:
         return
     report_table(plan.rows).encode()
     for kind in KINDS:
         current.of(kind).update(plan.changes.of(kind))
 
-    again = plan_import(read_definitions(content), current, built_in_exchanges={"amq.topic"})
+    again = plan_import(read_definitions(content), current)
     exported = json.dumps(export_definitions(current)[0]).encode()
-    back = plan_import(read_definitions(exported), current, built_in_exchanges={"amq.topic"})
+    back = plan_import(read_definitions(exported), current)
 
     assert again.change_count == 0
     assert back.change_count == 0

@@ -104,7 +104,7 @@ class TopologyLife(RuleBasedStateMachine):
             link.start(command, message)
             self.links.append(link)
             return codes
-        inside: dict[type, Callable[[Any], Coroutine[Any, Any, None]]] = {
+        inside: dict[type, Callable[[Any], Coroutine[Any, Any, object]]] = {
             Add: lambda it: super_streams.add_partitions(
                 host, it.name, it.partitions, it.partitions
             ),

@@ -8,6 +8,7 @@ from gateway.management.definitions.report import Outcome
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import Listed, Refused, sliced_answer
 from gateway.management.http.call import Answer, Call
+from gateway.management.requests import definitions as requests
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ LOGGED_MAX: Final = 50
 async def get(call: Call) -> Answer:
     """Export everything, or what is in a virtual host, in slices."""
     try:
-        exported = await call.ask("export_definitions", **call.path)
+        exported = await call.ask(requests.export_definitions, **call.path)
     except NotFound:
         raise WrongRequest("vhost_not_found") from None
     warnings = exported["warnings"]
@@ -39,7 +40,9 @@ async def post(call: Call) -> None:
     host = call.path.get("virtual_host")
     if host is not None and call.administration.virtual_hosts.find(host) is None:
         raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
-    answer = await call.ask("import_definitions", call.raw_body or b"{}", whole=True, **call.path)
+    answer = await call.ask(
+        requests.import_definitions, call.raw_body or b"{}", whole=True, **call.path
+    )
     changed = [row for row in answer["rows"] if row[3] != Outcome.IMPORTED.value]
     for kind, virtual_host, name, outcome, reason in changed[:LOGGED_MAX]:
         log.info(

@@ -8,12 +8,13 @@ from typing import Final
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.management.errors import NotAllowed, NotFound
-from gateway.management.http.answers import empty_answer, made_answer
+from gateway.management.http.answers import empty_answer
 from gateway.management.http.call import Answer, Call
 from gateway.management.http.json_text import pack_json
 from gateway.management.http.listing import listed, listed_whole
 from gateway.management.http.paths import encode
-from gateway.management.kinds import BINDINGS, EXCHANGES
+from gateway.management.kinds.topology import BINDINGS, EXCHANGES
+from gateway.management.requests import exchanges as requests
 
 _DEFAULT: Final = "amq.default"
 """Name of the default exchange in paths."""
@@ -50,12 +51,10 @@ async def get_exchange(call: Call) -> Answer:
 async def put_exchange(call: Call) -> Answer:
     """Create an exchange, if there is none like it."""
     host, name = call.host(), call.path["exchange"]
-    is_new = name not in host.exchanges
-    if is_new and is_predeclared(name):
+    if is_predeclared(name) and name not in host.exchanges:
         raise NotAllowed(f"no exchange can be made with a reserved name such as {name!r}")
-    exchange = EXCHANGES.shown(EXCHANGES.taken(call, is_outer=True, name=name))
-    await call.ask("add_exchange", virtual_host=host.name, **exchange)
-    return made_answer(is_new=is_new)
+    exchange = call.thing(EXCHANGES, name=name)
+    return await call.put(requests.add_exchange, virtual_host=host.name, exchange=exchange)
 
 
 async def delete_exchange(call: Call) -> None:
@@ -64,7 +63,7 @@ async def delete_exchange(call: Call) -> None:
     if is_predeclared(name):
         raise NotAllowed(f"exchange {name!r} cannot be deleted")
     if_unused = call.query.get("if-unused") == "true"
-    await call.ask("delete_exchange", virtual_host=host, name=name, if_unused=if_unused)
+    await call.ask(requests.delete_exchange, virtual_host=host, name=name, if_unused=if_unused)
 
 
 def _key_of(binding: Binding) -> str:
@@ -123,13 +122,8 @@ async def post_binding(call: Call) -> Answer:
     host, source, stream = call.host().name, call.path["exchange"], call.path["stream"]
     if source == _DEFAULT:
         raise NotAllowed("nothing can be bound to the default exchange")
-    binding = Binding(
-        source=source,
-        destination=stream,
-        routing_key=call.text("routing_key", ""),
-        arguments=call.mapping("arguments"),
-    )
-    await call.ask("bind", virtual_host=host, **BINDINGS.shown(binding))
+    binding = call.thing(BINDINGS, source=source, destination=stream)
+    await call.ask(requests.bind, virtual_host=host, binding=binding)
     location = f"{encode(stream)}/{encode(_key_of(binding))}"
     return empty_answer(HTTPStatus.CREATED, {"location": location})
 
@@ -155,4 +149,4 @@ async def delete_binding(call: Call) -> None:
     binding = _keyed(call)
     if binding.source == DEFAULT_EXCHANGE:
         raise NotAllowed("bindings of the default exchange cannot be deleted")
-    await call.ask("unbind", virtual_host=call.path["virtual_host"], **BINDINGS.shown(binding))
+    await call.ask(requests.unbind, virtual_host=call.path["virtual_host"], binding=binding)

@@ -1,19 +1,18 @@
 """Limits of virtual hosts and users, and parameters."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.management.administration import Role
-from gateway.management.definitions.sections import OPERATOR_POLICIES as POLICY
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import made_answer
 from gateway.management.http.call import Answer, Call
 from gateway.management.http.listing import listed_whole
 from gateway.management.http.views.users import find_user
-from gateway.management.kinds import OPERATOR_POLICIES
+from gateway.management.kinds import table
+from gateway.management.kinds.kind import PARAMETERS
+from gateway.management.kinds.virtual_hosts import HOSTS, InHost
+from gateway.management.requests import users, virtual_hosts
 
-_LIMITS: Final = "vhost-limits"
-_PARAMETER: Final = (_LIMITS, "limits")
+_PARAMETER: Final = (HOSTS.component, "limits")
 
 
 def _host_limits(call: Call, host: str) -> dict[str, int]:
@@ -54,43 +53,40 @@ def _limit(call: Call) -> int:
 async def put_host_limit(call: Call) -> None:
     """Set a limit of a virtual host."""
     name, limit = call.host().name, call.path["limit"]
-    await call.ask("set_vhost_limits", name=name, limit=limit, value=_limit(call))
+    await call.ask(virtual_hosts.set_vhost_limits, name=name, limit=limit, value=_limit(call))
 
 
 async def delete_host_limit(call: Call) -> None:
     """Remove a limit of a virtual host."""
-    await call.ask("set_vhost_limits", name=call.host().name, limit=call.path["limit"])
+    await call.ask(virtual_hosts.set_vhost_limits, name=call.host().name, limit=call.path["limit"])
 
 
 async def put_user_limit(call: Call) -> None:
     """Set a limit of a user."""
     name, limit = find_user(call).name, call.path["limit"]
-    await call.ask("set_user_limits", name=name, limit=limit, value=_limit(call))
+    await call.ask(users.set_user_limits, name=name, limit=limit, value=_limit(call))
 
 
 async def delete_user_limit(call: Call) -> None:
     """Remove a limit of a user."""
-    await call.ask("set_user_limits", name=find_user(call).name, limit=call.path["limit"])
+    await call.ask(users.set_user_limits, name=find_user(call).name, limit=call.path["limit"])
 
 
 # Parameters
 
 
 def _parameters(call: Call) -> list[dict[str, Any]]:
-    """Return the parameters there are: limits of virtual hosts, and operators' policies."""
+    """Return the parameters there are: limits of virtual hosts, and objects that are parameters."""
     found: list[dict[str, Any]] = []
+    kinds = [kind for kind in table.KINDS if kind.section == PARAMETERS]
     for host in call.hosts():
-        if limits := _host_limits(call, host.name):
-            found.append(_parameter(host.name, *_PARAMETER, limits))
-        for policy in host.policies.operators.all():
-            value = OPERATOR_POLICIES.outer(policy)
-            found.append(_parameter(host.name, POLICY, value.pop("name"), value))
+        entries = HOSTS.parameters(_host_limits(call, host.name))
+        for kind in kinds:
+            assert isinstance(kind, InHost)
+            entries += map(kind.written, kind.all_in(host))
+        found += ({"vhost": host.name, **entry} for entry in entries)
     wanted = call.path.get("component")
     return [one for one in found if wanted in (None, one["component"])]
-
-
-def _parameter(host: str, component: str, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"vhost": host, "component": component, "name": name, "value": value}
 
 
 async def list_parameters(call: Call) -> Answer:
@@ -111,9 +107,8 @@ async def put_parameter(call: Call) -> Answer:
     host, component = call.host().name, call.path["component"]
     if (component, call.path["name"]) != _PARAMETER:
         raise WrongRequest(f"component {component} not found"[:200])
-    is_new = not _host_limits(call, host)
-    await call.ask("set_vhost_limits", name=host, limits=call.mapping("value"))
-    return made_answer(is_new=is_new)
+    limits = call.mapping("value")
+    return await call.put(virtual_hosts.set_vhost_limits, name=host, limits=limits)
 
 
 async def delete_parameter(call: Call) -> None:
@@ -122,4 +117,4 @@ async def delete_parameter(call: Call) -> None:
     is_one = (call.path["component"], call.path["name"]) == _PARAMETER
     if not (is_one and _host_limits(call, host)):
         raise NotFound("there is no such parameter")
-    await call.ask("set_vhost_limits", name=host, limits={})
+    await call.ask(virtual_hosts.set_vhost_limits, name=host, limits={})

@@ -13,6 +13,7 @@ from gateway.management.http.answers import (
 )
 from gateway.management.http.bodies import QUICK_BYTES_MAX
 from gateway.management.http.call import Answer, Call
+from gateway.management.requests import publishing as requests
 from gateway.management.requests.publishing import KEYS_MAX
 from hutch.formats.amqp.writing import (
     BLIND_COPIES,
@@ -64,7 +65,7 @@ async def publish(call: Call) -> Answer:
     value = headers.get(_FILTER_HEADER)
     if value is not None:
         given["filter_value"] = value
-    return value_answer(await call.ask("publish", message, **given))
+    return value_answer(await call.ask(requests.publish, message, **given))
 
 
 def _copies(headers: dict[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from gateway.management.http.views.figures import (
     messages,
 )
 from gateway.management.http.views.streams import count_messages
+from gateway.management.requests import users
 
 _EXCHANGE_TYPES: Final = [
     {"name": name, "description": "", "enabled": True} for name in ("direct", "fanout", "topic")
@@ -138,14 +139,14 @@ async def overview(call: Call) -> Answer:
 async def list_attempts(by: str, call: Call) -> Answer:
     """List the numbers of logins by protocol, or by address and protocol."""
     call.check_node()
-    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by=by)
+    found: list[dict[str, object]] = await call.ask(users.list_auth_attempts, by=by)
     return await listed_whole(call, found, dict)
 
 
 async def reset_attempts(call: Call) -> None:
     """Count logins from 0 again."""
     call.check_node()
-    await call.ask("reset_auth_attempts")
+    await call.ask(users.reset_auth_attempts)
 
 
 async def nothing(call: Call) -> Answer:

@@ -9,18 +9,20 @@ from gateway.broker.naming import NAME_BYTES_MAX
 from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
 from gateway.broker.streams.streams import Stream
 from gateway.log.names import pravega_name
-from gateway.management.definitions.exporting import queue_arguments
-from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
 from gateway.management.http.answers import Paired, in_slices, made_answer, sliced_answer
 from gateway.management.http.call import Answer, Call, Facts, split
 from gateway.management.http.listing import listed
 from gateway.management.http.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.management.http.views.figures import counted, messages
+from gateway.management.kinds.streams import STREAM_ARGUMENTS, TEXT_ARGUMENTS, queue_arguments
+from gateway.management.kinds.streams import Stream as Declared
+from gateway.management.requests import publishing, super_streams
+from gateway.management.requests import streams as requests
+from gateway.management.requests.arguments import usable_text
 
 _COUNTED_AT_ONCE: Final = 1_000
 _TYPE: Final = "x-queue-type"
-_TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
 
 
 def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
@@ -34,7 +36,7 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
         ours = STREAM_ARGUMENTS.get(name)
         if ours is None:
             raise WrongRequest(f"invalid arg {name!r}: streams do not have it"[:200])
-        is_right = isinstance(value, str) if name in _TEXTS else type(value) is int
+        is_right = isinstance(value, str) if name in TEXT_ARGUMENTS else type(value) is int
         if not is_right:
             raise WrongRequest(f"invalid arg {name!r}: it has the wrong type")
         result[ours] = str(value)
@@ -154,7 +156,8 @@ async def put_queue(call: Call) -> Answer:
         if call.flag(property_, default=wanted) is not wanted:
             raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
     try:
-        await call.ask("add_stream", virtual_host=host.name, name=name, arguments=arguments)
+        declared = Declared(usable_text("name", name), arguments)
+        await call.ask(requests.add_stream, virtual_host=host.name, stream=declared)
     except Conflict:
         return made_answer(is_new=False)
     return made_answer(is_new=True)
@@ -164,7 +167,7 @@ async def delete_queue(call: Call) -> None:
     """Delete a stream, or only one without records; its clients are told."""
     host, name = call.path["virtual_host"], call.path["stream"]
     if_empty = call.query.get("if-empty") == "true"
-    await call.ask("delete_stream", virtual_host=host, name=name, if_empty=if_empty)
+    await call.ask(requests.delete_stream, virtual_host=host, name=name, if_empty=if_empty)
 
 
 async def get_messages(call: Call) -> Answer:
@@ -203,7 +206,7 @@ async def put_super_stream(call: Call) -> None:
     else:
         given["binding_keys"] = split(call.text("binding-keys"))
     try:
-        await call.ask("add_super_stream", **given)
+        await call.ask(super_streams.add_super_stream, **given)
     except Conflict as error:
         raise WrongRequest(str(error)) from error
 
@@ -237,5 +240,7 @@ async def get_tracking(call: Call) -> Answer:
     host, stream = call.host(), call.path["stream"]
     host.streams.find(stream)
     asked = kind if kind in {"offset", "writer"} else "all"
-    found = await call.ask("list_tracking", virtual_host=host.name, name=stream, type=asked)
+    found = await call.ask(
+        publishing.list_tracking, virtual_host=host.name, name=stream, type=asked
+    )
     return sliced_answer({kind: Paired(pairs) for kind, pairs in found.items()})

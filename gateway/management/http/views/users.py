@@ -1,20 +1,19 @@
 """Users and their permissions."""
 
 from functools import partial
-from typing import Any
 
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.management.definitions.exporting import outer_user
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import made_answer
 from gateway.management.http.call import Answer, Call, split
 from gateway.management.http.listing import listed, listed_whole
-from gateway.management.kinds import PERMISSIONS
+from gateway.management.kinds.people import PERMISSIONS, USERS
+from gateway.management.requests import users as requests
+from gateway.management.requests.arguments import usable_text
 
 
 def _user_view(user: User) -> dict[str, object]:
-    return outer_user(user, user.password_hash)
+    return USERS.with_hash(user, user.password_hash)
 
 
 def find_user(call: Call) -> User:
@@ -59,40 +58,42 @@ def _tags(call: Call) -> list[str]:
     raise WrongRequest("tags_not_present" if tags is None else "tags are neither text nor texts")
 
 
-async def _hash(call: Call) -> dict[str, Any]:
-    """Return the password of the body as the requests take it: none, or hashed."""
+async def _hash(call: Call) -> PasswordHash | None:
+    """Return the password of the body, hashed; None for none."""
     if "password_hash" in call.body:
         if "password" in call.body:
             raise WrongRequest("both_password_and_password_hash_are_provided")
-        given = {"password_hash": call.text("password_hash")}
-        named = call.body.get("hashing_algorithm")
-        return given if named is None else {**given, "hashing_algorithm": named}
+        text, named = call.text("password_hash"), call.body.get("hashing_algorithm")
+        if not isinstance(named, str | None):
+            raise call.wrong("hashing_algorithm", named, "not text")
+        return requests.usable_hash("password_hash", text, named)
     if call.text("password", "") == "":  # which is no password
-        return {"password_hash": ""}
+        return None
     make = partial(PasswordHash.of, call.text("password"), Algorithm.ARGON2ID)
     try:
-        hashed = await call.in_thread(make)
+        return await call.in_thread(make)
     except UnicodeEncodeError:
         raise WrongRequest("the password is not Unicode text") from None
-    return {"password_hash": hashed.text, "hashing_algorithm": hashed.algorithm.value}
 
 
 async def put_user(call: Call) -> Answer:
     """Create a user, or replace its password and tags."""
-    given = {"name": call.path["user"], "tags": _tags(call), "limits": call.mapping("limits")}
-    put = await call.ask("put_user", **given, **await _hash(call))
-    return made_answer(is_new=put["is_new"])
+    tags, limits = _tags(call), call.mapping("limits")
+    hashed = await _hash(call)
+    name = usable_text("name", call.path["user"])
+    user = User(name, hashed, requests.usable_tags(tuple(tags)), limits)
+    return await call.put(requests.put_user, user=user)
 
 
 async def delete_user(call: Call) -> None:
     """Delete a user; its connections end."""
-    await call.ask("delete_user", name=call.path["user"])
+    await call.ask(requests.delete_user, name=call.path["user"])
 
 
 async def delete_users(call: Call) -> None:
     """Delete several users; those that do not exist are skipped."""
     call.demand("users")
-    await call.ask("delete_users", names=call.body["users"])
+    await call.ask(requests.delete_users, names=call.body["users"])
 
 
 # Permissions
@@ -123,18 +124,16 @@ async def get_permission(call: Call) -> Answer:
 
 async def put_permission(call: Call) -> Answer:
     """Set a user's permissions in a virtual host."""
-    is_new = call.administration.access.permission(**call.path) is None
-    patterns = {name: call.text(name) for name in PERMISSIONS.names(without=call.path)}
+    permission = call.thing(PERMISSIONS, **call.path)
     try:
-        await call.ask("set_permissions", **call.path, **patterns)
+        return await call.put(requests.set_permissions, permission=permission)
     except NotFound:
         raise WrongRequest("vhost_or_user_not_found") from None
-    return made_answer(is_new=is_new)
 
 
 async def delete_permission(call: Call) -> None:
     """Remove a user's permissions in a virtual host."""
-    await call.ask("clear_permissions", **call.path)
+    await call.ask(requests.clear_permissions, **call.path)
 
 
 async def list_topic_permissions(call: Call) -> Answer:

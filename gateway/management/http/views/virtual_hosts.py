@@ -3,11 +3,13 @@
 from typing import Final
 
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import made_answer
 from gateway.management.http.call import Answer, Call, split
 from gateway.management.http.listing import listed
 from gateway.management.http.views.figures import messages
 from gateway.management.http.views.streams import count_messages
+from gateway.management.kinds.virtual_hosts import Host
+from gateway.management.requests import virtual_hosts as requests
+from gateway.management.requests.arguments import Arguments, usable_text
 
 _QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
@@ -46,22 +48,20 @@ async def get(call: Call) -> Answer:
 async def put(call: Call) -> Answer:
     """Create a virtual host, in which its creator may do everything, or describe it anew."""
     tags = call.body.get("tags", "")
-    given = {
-        "name": call.path["virtual_host"],
-        "user": call.actor.name,
-        "tags": tags if isinstance(tags, list) else split(call.text("tags", "")),
-        "description": call.text("description", ""),
-    }
+    tags = tags if isinstance(tags, list) else split(call.text("tags", ""))
+    description = call.text("description", "")
     call.flag("tracing", default=False)  # judged, though nothing is traced here
     queue_type = call.body.get("default_queue_type")
-    if queue_type not in (None, "undefined"):  # which is left open
-        if queue_type not in _QUEUE_TYPES:
-            raise WrongRequest(f"{queue_type!r} is not a valid queue type"[:200])
-        given["default_queue_type"] = queue_type
-    put = await call.ask("put_vhost", **given)
-    return made_answer(is_new=put["is_new"])
+    if queue_type == "undefined":  # which is left open
+        queue_type = None
+    if queue_type not in (None, *_QUEUE_TYPES):
+        raise WrongRequest(f"{queue_type!r} is not a valid queue type"[:200])
+    name = usable_text("name", call.path["virtual_host"])
+    said = usable_text("description", description)
+    host = Host(name, said, Arguments({"tags": tags}).texts("tags"), queue_type)
+    return await call.put(requests.put_vhost, user=call.actor.name, host=host)
 
 
 async def delete(call: Call) -> None:
     """Delete a virtual host with all that is in it."""
-    await call.ask("delete_vhost", name=call.path["virtual_host"])
+    await call.ask(requests.delete_vhost, name=call.path["virtual_host"])

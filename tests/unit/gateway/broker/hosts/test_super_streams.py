@@ -41,7 +41,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     broker.close()
 
 
-Change = Callable[[Broker], Coroutine[Any, Any, None]]
+Change = Callable[[Broker], Coroutine[Any, Any, object]]
 
 
 def creation(broker: Broker, arguments: dict[str, str] | None = None) -> Coroutine[Any, Any, None]:

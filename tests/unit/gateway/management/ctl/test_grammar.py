@@ -21,7 +21,7 @@ from gateway.management.ctl.grammar import (
     named,
 )
 from gateway.management.ctl.topology import set_policy
-from gateway.management.kinds import Kind
+from gateway.management.kinds.policies import PolicyKind
 
 
 def asked_of(made: Command, *words: str) -> Asked:
@@ -129,9 +129,13 @@ class Grown(Policy):
     sample: float = 1
 
 
+class GrownKind(PolicyKind):
+    thing = Grown
+
+
 def test_a_field_that_is_added_to_a_kind_is_an_option_without_a_change_to_the_commands() -> None:
     known = [each for each in set_policy.arguments if each.dest != "virtual_host"]
-    grown = taking(*arguments_of(Kind("policy", Grown), *known))
+    grown = taking(*arguments_of(GrownKind(), *known))
 
     asked = asked_of(grown, "p", "^s", '{"a": 1}', "--owned-by", "me", "--sample", "0.5")
 

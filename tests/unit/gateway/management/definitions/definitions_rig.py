@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gateway.management.definitions.objects import KINDS, Definitions, Host
-from gateway.management.definitions.planning import Plan, plan_import, with_own
+from gateway.management.definitions.planning import Plan, plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
 from gateway.management.definitions.report import Row
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.table import KINDS
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 
 HERE = Path(__file__).parent
 FULL = (HERE / "rabbitmq-4.3.json").read_bytes()
@@ -19,7 +21,7 @@ def read(**sections: object) -> ReadDefinitions:
 
 
 def with_default_host() -> Definitions:
-    return Definitions(hosts={("", "/"): Host("/")})
+    return Definitions({HOSTS: {("", "/"): Host("/")}})
 
 
 def plan(current: Definitions | None = None, **sections: object) -> Plan:
@@ -34,11 +36,10 @@ def row(rows: list[Row], name: str, kind: str | None = None) -> Row:
 
 def applied(plan: Plan, current: Definitions) -> Definitions:
     """What there would be after an import."""
-    after = Definitions(**{kind: dict(current.of(kind)) for kind in KINDS})
+    after = Definitions({kind: current.of(kind) for kind in KINDS})
     for kind in KINDS:
-        after.of(kind).update(plan.changes.of(kind))
-    for key, user in plan.changes.users.items():
-        after.users[key] = with_own(user, current.users.get(key))
+        for key, thing in plan.changes.of(kind).items():
+            after.of(kind)[key] = kind.over(thing, current.of(kind).get(key))
     return after
 
 

@@ -5,8 +5,12 @@ from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.rules.policies import Policy
 from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.exporting import export_definitions
-from gateway.management.definitions.objects import Definitions, Stream, binding_key
 from gateway.management.definitions.reading import read_definitions
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.people import USERS
+from gateway.management.kinds.policies import POLICIES
+from gateway.management.kinds.streams import STREAMS, Stream
+from gateway.management.kinds.topology import BINDINGS, EXCHANGES
 from tests.unit.gateway.management.definitions.definitions_rig import (
     FULL,
     ONE_HOST,
@@ -58,7 +62,7 @@ def test_entries_have_the_fields_that_rabbitmq_gives_them() -> None:
 def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None:
     definitions = Definitions()
     hashed = PasswordHash(Algorithm.ARGON2ID, "$argon2id$…")
-    definitions.users["", "new"] = User("new", hashed)
+    definitions.of(USERS)["", "new"] = User("new", hashed)
 
     tree, warnings = export_definitions(definitions)
 
@@ -78,9 +82,9 @@ def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None
 def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound_to_it() -> None:
     definitions = with_default_host()
     for name, arguments in (("good", {}), ("b\udcff", {}), ("age", {"max-age": "\udcfe"})):
-        definitions.streams["/", name] = Stream(name, arguments)
+        definitions.of(STREAMS)["/", name] = Stream(name, arguments)
     for name in ("events", "e\udcff"):
-        definitions.exchanges["/", name] = Exchange(name)
+        definitions.of(EXCHANGES)["/", name] = Exchange(name)
     for source, destination, key in (
         ("events", "good", "k"),
         ("events", "good", "\udcfe"),
@@ -88,8 +92,8 @@ def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound
         ("e\udcff", "good", "k"),
     ):
         binding = Binding(source=source, destination=destination, routing_key=key)
-        definitions.bindings[binding_key("/", binding)] = binding
-    definitions.policies["/", "p"] = Policy(
+        definitions.of(BINDINGS)[BINDINGS.key("/", binding)] = binding
+    definitions.of(POLICIES)["/", "p"] = Policy(
         "p", pattern="x", definition={"delivery-limit": float("inf")}
     )
 
@@ -97,9 +101,9 @@ def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound
 
     json.dumps(tree, ensure_ascii=False, allow_nan=False).encode()
     result = read_definitions(own(definitions)).definitions
-    assert [stream.name for stream in result.streams.values()] == ["good"]
-    assert [exchange.name for exchange in result.exchanges.values()] == ["events"]
-    assert [binding.routing_key for binding in result.bindings.values()] == ["k"]
+    assert [stream.name for stream in result.of(STREAMS).values()] == ["good"]
+    assert [exchange.name for exchange in result.of(EXCHANGES).values()] == ["events"]
+    assert [binding.routing_key for binding in result.of(BINDINGS).values()] == ["k"]
     assert warnings == [
         "policy 'p' in virtual host '/' is left out: it has a number that JSON has not",
         "stream 'b\\udcff' in virtual host '/' is left out: it has bytes that are not UTF-8",
@@ -118,16 +122,16 @@ def test_a_whole_number_of_any_size_comes_back_the_same() -> None:
     definitions = with_default_host()
     for number in (10**20, -(10**900), 2**63, 0):
         name = f"s{number % 97}"
-        definitions.streams["/", name] = Stream(name, {"max-length-bytes": str(number)})
+        definitions.of(STREAMS)["/", name] = Stream(name, {"max-length-bytes": str(number)})
     policy = Policy(
         "p", pattern="x", apply_to="all", definition={"max-length-bytes": 10**60}, priority=10**30
     )
-    definitions.policies["/", "p"] = policy
+    definitions.of(POLICIES)["/", "p"] = policy
     limits = {"max-connections": 10**22, "max-channels": -(10**22)}
-    definitions.users["", "app"] = User("app", None, limits=limits)
+    definitions.of(USERS)["", "app"] = User("app", None, limits=limits)
 
     result = read_definitions(own(definitions)).definitions
 
-    assert result.streams == definitions.streams
-    assert result.policies == definitions.policies
-    assert result.users["", "app"].limits == limits
+    assert result.of(STREAMS) == definitions.of(STREAMS)
+    assert result.of(POLICIES) == definitions.of(POLICIES)
+    assert result.of(USERS)["", "app"].limits == limits

@@ -5,10 +5,14 @@ import pytest
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions, Host, Stream
 from gateway.management.definitions.planning import ALREADY, plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.definitions.report import Outcome
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.people import USERS
+from gateway.management.kinds.streams import STREAMS, Stream
+from gateway.management.kinds.topology import BINDINGS
+from gateway.management.kinds.virtual_hosts import HOSTS, Host
 from tests.unit.gateway.management.definitions.definitions_rig import (
     FULL,
     ONE_HOST,
@@ -19,11 +23,9 @@ from tests.unit.gateway.management.definitions.definitions_rig import (
     with_default_host,
 )
 
-BUILT_IN = {"amq.topic", "amq.direct", "amq.fanout"}
-
 
 def planned(content: bytes, current: Definitions) -> tuple[Definitions, int, set[str]]:
-    result = plan_import(read_definitions(content), current, built_in_exchanges=BUILT_IN)
+    result = plan_import(read_definitions(content), current)
     reasons = {row.reason for row in result.rows if row.outcome is not Outcome.SKIPPED}
     return applied(result, current), result.change_count, reasons
 
@@ -41,9 +43,11 @@ def test_a_real_export_goes_in_and_the_second_time_there_is_nothing_to_do() -> N
 def test_an_import_that_was_cut_off_is_finished_by_the_next() -> None:
     whole, _, _ = planned(FULL, with_default_host())
     content = read_definitions(FULL)
-    plan = plan_import(content, with_default_host(), built_in_exchanges=BUILT_IN)
-    plan.changes.bindings = dict(list(plan.changes.bindings.items())[:2])
-    plan.changes.streams = dict(list(plan.changes.streams.items())[3:])
+    plan = plan_import(content, with_default_host())
+    for key in list(plan.changes.of(BINDINGS))[2:]:
+        del plan.changes.of(BINDINGS)[key]
+    for key in list(plan.changes.of(STREAMS))[:3]:
+        del plan.changes.of(STREAMS)[key]
     cut_off = applied(plan, with_default_host())
 
     after, changes, _ = planned(FULL, cut_off)
@@ -55,8 +59,8 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next() -> None:
 def test_the_export_of_one_virtual_host_makes_it_where_it_is_missing() -> None:
     after, _, _ = planned(ONE_HOST, Definitions())
 
-    assert set(after.hosts) == {("", "orders")}
-    assert len(after.streams) == 7
+    assert set(after.of(HOSTS)) == {("", "orders")}
+    assert len(after.of(STREAMS)) == 7
 
 
 def test_every_object_of_the_file_has_a_line_in_the_report() -> None:
@@ -109,7 +113,7 @@ def test_references_to_nothing_refuse_the_whole_file() -> None:
 
 def test_what_refers_to_what_the_server_has_needs_nothing_of_it_in_the_file() -> None:
     current = with_default_host()
-    current.users["", "app"] = User("app", None)
+    current.of(USERS)["", "app"] = User("app", None)
     permission = {"user": "app", "vhost": "/", "configure": "", "write": "", "read": ""}
 
     assert plan(current, vhosts=[], permissions=[permission]).change_count == 1
@@ -141,8 +145,8 @@ def test_an_exchange_that_exists_otherwise_stays_as_it_is() -> None:
 def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> None:
     current = with_default_host()
     foreign = PasswordHash(Algorithm.ARGON2ID, "$argon2id$…")
-    current.users["", "new"] = User("new", foreign, ("a",), loopback_only=True)
-    current.users["", "old"] = User("old", PasswordHash(Algorithm.MD5, "hash"))
+    current.of(USERS)["", "new"] = User("new", foreign, ("a",), loopback_only=True)
+    current.of(USERS)["", "old"] = User("old", PasswordHash(Algorithm.MD5, "hash"))
 
     result = plan(
         current,
@@ -150,8 +154,8 @@ def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> Non
     )
     after = applied(result, current)
 
-    assert after.users["", "new"] == User("new", foreign, ("b",), loopback_only=True)
-    assert after.users["", "old"] == User("old", None, ("b",))
+    assert after.of(USERS)["", "new"] == User("new", foreign, ("b",), loopback_only=True)
+    assert after.of(USERS)["", "old"] == User("old", None, ("b",))
     assert "stays" in row(result.rows, "new").reason
 
 
@@ -168,7 +172,7 @@ def test_a_super_stream_has_a_bounded_number_of_partitions() -> None:
 
     most = plan(exchanges=[exchange], queues=queues, bindings=bindings[:1000])
 
-    assert len(most.changes.bindings) == 1000
+    assert len(most.changes.of(BINDINGS)) == 1000
     with pytest.raises(DefinitionsError, match="super stream of 1001 partitions; at most 1000"):
         plan(exchanges=[exchange], queues=queues, bindings=bindings)
     with pytest.raises(DefinitionsError, match="1001 partitions"):
@@ -192,8 +196,8 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
     is_room: bool,  # noqa: FBT001
 ) -> None:
     current = with_default_host()
-    current.hosts["", "/"] = Host("/", limits=before)
-    current.streams["/", "old"] = Stream("old", {})
+    current.of(HOSTS)["", "/"] = Host("/", limits=before)
+    current.of(STREAMS)["/", "old"] = Stream("old", {})
     hosts = [] if in_file is None else [{"name": "/"} | in_file]
     queues = [queue(name) for name in ("old", "a", "b")]
 
@@ -206,7 +210,7 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
 
 def test_a_limit_below_what_is_there_already_is_taken() -> None:
     current = with_default_host()
-    current.streams["/", "old"] = Stream("old", {})
+    current.of(STREAMS)["/", "old"] = Stream("old", {})
     hosts = [{"name": "/", "limits": {"max-queues": 0}}]
 
     assert plan(current, vhosts=hosts, queues=[queue("old")]).change_count == 1
@@ -216,11 +220,11 @@ def test_limits_alone_are_for_a_virtual_host_that_is_there() -> None:
     parameter = {"component": "vhost-limits", "vhost": "/", "value": {"max-queues": 1}}
     read_alone = read_definitions(json.dumps({"parameters": [parameter]}).encode())
     current = with_default_host()
-    current.hosts["", "/"] = Host("/", "about", ("tag",), "stream", {"max-connections": 1})
+    current.of(HOSTS)["", "/"] = Host("/", "about", ("tag",), "stream", {"max-connections": 1})
 
     changed = applied(plan_import(read_alone, current), current)
 
-    assert changed.hosts["", "/"] == Host("/", "about", ("tag",), "stream", {"max-queues": 1})
+    assert changed.of(HOSTS)["", "/"] == Host("/", "about", ("tag",), "stream", {"max-queues": 1})
     with pytest.raises(DefinitionsError, match="limits of virtual host '/': there is none"):
         plan_import(read_alone, Definitions())
 
@@ -228,19 +232,19 @@ def test_limits_alone_are_for_a_virtual_host_that_is_there() -> None:
 def test_what_goes_into_a_virtual_host_leaves_what_the_file_does_not_say_of_it() -> None:
     content = json.dumps({"queues": [{"name": "log", "type": "stream"}]}).encode()
     current = with_default_host()
-    current.hosts["", "/"] = Host("/", "about", ("tag",), "stream", {"max-queues": 1})
+    current.of(HOSTS)["", "/"] = Host("/", "about", ("tag",), "stream", {"max-queues": 1})
 
     result = plan_import(read_definitions(content, virtual_host="/"), current)
 
-    assert not result.changes.hosts
-    assert len(result.changes.streams) == 1
+    assert not result.changes.of(HOSTS)
+    assert len(result.changes.of(STREAMS)) == 1
     made = plan_import(read_definitions(content, virtual_host="new"), current)
-    assert made.changes.hosts == {("", "new"): Host("new")}
+    assert made.changes.of(HOSTS) == {("", "new"): Host("new")}
 
 
 def test_what_is_kept_as_it_is_is_not_lost_and_what_lacks_an_end_is() -> None:
     current = with_default_host()
-    current.streams["/", "log"] = Stream("log", {})
+    current.of(STREAMS)["/", "log"] = Stream("log", {})
     queues = [queue("log", arguments={"x-max-age": "1h"})]
     bindings = [{"source": "nowhere", "vhost": "/", "destination": "log"}]
 

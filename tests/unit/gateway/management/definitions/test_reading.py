@@ -5,8 +5,13 @@ from typing import Any
 import pytest
 
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions, is_super_stream
 from gateway.management.definitions.reading import read_definitions
+from gateway.management.kinds.kind import Definitions
+from gateway.management.kinds.people import PERMISSIONS, USERS
+from gateway.management.kinds.policies import OPERATOR_POLICIES
+from gateway.management.kinds.streams import STREAMS
+from gateway.management.kinds.topology import BINDINGS, EXCHANGES
+from gateway.management.kinds.virtual_hosts import HOSTS
 from tests.unit.gateway.management.definitions.definitions_rig import FULL, ONE_HOST, queue, read
 
 
@@ -20,20 +25,28 @@ def test_a_real_export_is_read_whole() -> None:
     result = read_definitions(FULL)
 
     definitions = result.definitions
-    assert set(definitions.hosts) == {("", "/"), ("", "orders"), ("", "empty")}
-    assert definitions.hosts["", "orders"].tags == ("production", "eu")
-    assert definitions.hosts["", "orders"].limits == {"max-connections": 100, "max-queues": 1000}
-    assert {user.name for user in definitions.users.values()} == {"app", "nopass", "old", "guest"}
-    assert definitions.users["", "app"].tags == ("management", "policymaker")
-    assert len(definitions.permissions) == 5
-    assert {stream.name for stream in definitions.streams.values()} == {
+    assert set(definitions.of(HOSTS)) == {("", "/"), ("", "orders"), ("", "empty")}
+    assert definitions.of(HOSTS)["", "orders"].tags == ("production", "eu")
+    assert definitions.of(HOSTS)["", "orders"].limits == {
+        "max-connections": 100,
+        "max-queues": 1000,
+    }
+    assert {user.name for user in definitions.of(USERS).values()} == {
+        "app",
+        "nopass",
+        "old",
+        "guest",
+    }
+    assert definitions.of(USERS)["", "app"].tags == ("management", "policymaker")
+    assert len(definitions.of(PERMISSIONS)) == 5
+    assert {stream.name for stream in definitions.of(STREAMS).values()} == {
         "log",
         "plain",
         *(f"invoices-{number}" for number in range(3)),
         "regions-emea",
         "regions-amer",
     }
-    assert definitions.streams["orders", "log"].arguments == {
+    assert definitions.of(STREAMS)["orders", "log"].arguments == {
         "initial-cluster-size": "1",
         "max-age": "30D",
         "max-length-bytes": "20000000000",
@@ -42,9 +55,9 @@ def test_a_real_export_is_read_whole() -> None:
         "stream-max-segment-size-bytes": "100000000",
     }
     assert {
-        exchange.name for exchange in definitions.exchanges.values() if is_super_stream(exchange)
+        exchange.name for exchange in definitions.of(EXCHANGES).values() if exchange.is_super_stream
     } == {"invoices", "regions"}
-    assert [(one.name, one.definition) for one in definitions.operator_policies.values()] == [
+    assert [(one.name, one.definition) for one in definitions.of(OPERATOR_POLICIES).values()] == [
         ("op", {"max-length-bytes": 50_000_000_000})
     ]
     assert {(row.kind, row.name) for row in result.skipped} == {
@@ -64,12 +77,12 @@ def test_the_export_of_one_virtual_host_goes_to_that_one_or_to_the_named_one() -
     own = read_definitions(ONE_HOST).definitions
     other = read_definitions(ONE_HOST, virtual_host="copy").definitions
 
-    assert set(own.hosts) == {("", "orders")}
-    assert own.hosts["", "orders"].limits == {"max-connections": 100, "max-queues": 1000}
-    assert set(other.hosts) == {("", "copy")}
-    assert {host for host, _ in other.streams} == {"copy"}
-    assert len(other.bindings) == len(own.bindings) == 9
-    assert not own.users
+    assert set(own.of(HOSTS)) == {("", "orders")}
+    assert own.of(HOSTS)["", "orders"].limits == {"max-connections": 100, "max-queues": 1000}
+    assert set(other.of(HOSTS)) == {("", "copy")}
+    assert {host for host, _ in other.of(STREAMS)} == {"copy"}
+    assert len(other.of(BINDINGS)) == len(own.of(BINDINGS)) == 9
+    assert not own.of(USERS)
 
 
 def test_an_export_of_one_virtual_host_that_does_not_say_which_wants_it_named() -> None:
@@ -77,7 +90,9 @@ def test_an_export_of_one_virtual_host_that_does_not_say_which_wants_it_named() 
     del entry["vhost"]
     content = json.dumps({"queues": [entry], "exchanges": [], "bindings": []}).encode()
 
-    assert set(read_definitions(content, virtual_host="x").definitions.streams) == {("x", "log")}
+    assert set(read_definitions(content, virtual_host="x").definitions.of(STREAMS)) == {
+        ("x", "log")
+    }
     with pytest.raises(DefinitionsError, match="name it"):
         read_definitions(content)
 
@@ -109,7 +124,7 @@ def test_every_fault_is_named_by_its_object_and_all_are_told_at_once() -> None:
 
 
 def test_a_section_is_a_list_or_missing() -> None:
-    assert read(users=[]).definitions.users == read().definitions.users == {}
+    assert read(users=[]).definitions.of(USERS) == read().definitions.of(USERS) == {}
     assert problems(users={}) == "users: is not a list"
 
 
@@ -125,7 +140,7 @@ def test_a_huge_number_names_its_object() -> None:
 def test_the_same_object_twice_is_taken_once_and_two_of_one_name_are_refused() -> None:
     user = {"name": "app", "password_hash": "", "tags": []}
 
-    assert len(read(users=[user, user]).definitions.users) == 1
+    assert len(read(users=[user, user]).definitions.of(USERS)) == 1
     assert "users[1] 'app': is there before" in problems(users=[user, user | {"tags": ["x"]}])
 
 
@@ -140,7 +155,7 @@ def test_limits_of_a_virtual_host_may_be_a_parameter_as_in_older_exports() -> No
     result = read(parameters=[parameter])
     other = read(parameters=[parameter | {"vhost": "other"}])
 
-    assert result.definitions.hosts["", "/"].limits == {"max-connections": 7}
+    assert result.definitions.of(HOSTS)["", "/"].limits == {"max-connections": 7}
     assert result.notes["hosts", ("", "/")] == ["limit max-x left out: it is not known"]
     assert other.limits == {"other": {"max-connections": 7}}
     assert other.notes["hosts", ("", "other")] == ["limit max-x left out: it is not known"]
@@ -169,7 +184,7 @@ def test_partitions_without_an_order_are_numbered_by_their_names() -> None:
 
     orders = {
         binding.destination: binding.arguments["x-stream-partition-order"]
-        for binding in result.definitions.bindings.values()
+        for binding in result.definitions.of(BINDINGS).values()
     }
     assert orders == {"orders-0": 0, "orders-9": 1, "orders-10": 2}
     assert len(result.notes) == 3
@@ -205,7 +220,7 @@ def test_a_hundred_thousand_objects_in_fifty_megabytes_are_read_in_seconds() -> 
     result = read_definitions(content)
 
     assert time.process_time() - started < 30
-    assert len(result.definitions.users) == len(result.definitions.bindings) == 25_000
+    assert len(result.definitions.of(USERS)) == len(result.definitions.of(BINDINGS)) == 25_000
 
 
 def test_a_file_of_faults_is_refused_with_the_first_of_them() -> None:
@@ -237,14 +252,16 @@ def test_a_file_whose_entries_name_their_virtual_host_is_of_a_whole_broker(
 ) -> None:
     result = read_definitions(json.dumps({section: [entry]}).encode())
 
-    assert not result.definitions.hosts
+    assert not result.definitions.of(HOSTS)
     assert result.limits == ({"/": {"max-queues": 1}} if section == "parameters" else {})
 
 
 def test_entries_may_name_the_virtual_host_that_they_are_sent_to_and_no_other() -> None:
     content = json.dumps({"queues": [queue()]}).encode()
 
-    assert set(read_definitions(content, virtual_host="/").definitions.streams) == {("/", "log")}
+    assert set(read_definitions(content, virtual_host="/").definitions.of(STREAMS)) == {
+        ("/", "log")
+    }
     with pytest.raises(DefinitionsError, match="not the export of one virtual host"):
         read_definitions(content, virtual_host="copy")
 

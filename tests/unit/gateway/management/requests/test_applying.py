@@ -9,7 +9,7 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.management.administration import Turn
 from gateway.management.errors import AdministrationError, Failed
-from gateway.management.requests.state import current_definitions
+from gateway.management.requests.definitions import current_definitions
 from gateway.pending import start
 from tests.unit.gateway.management.definitions.definitions_rig import FULL, ONE_HOST, queue
 from tests.unit.gateway.management.requests.administration_rig import Rig

@@ -52,7 +52,8 @@ def test_those_that_go_on_under_the_old_ones_are_counted(
         answer = rig.ask("set_permissions", PLACE | {"write": write, "read": read})
 
     assert answer == {
-        "outdated_publishers": publishers, "outdated_consumers": consumers, "closed": False
+        "outdated_publishers": publishers, "outdated_consumers": consumers, "closed": False,
+        "is_new": False,
     }  # fmt: skip
     assert f"'outdated_publishers': {publishers}" in caplog.text
     assert (len(client.link.publishers), len(client.link.subscriptions)) == (2, 2)

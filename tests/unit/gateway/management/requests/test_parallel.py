@@ -3,7 +3,8 @@
 import pytest
 
 from gateway.broker.errors import InternalError
-from gateway.management.requests.parallel import AT_ONCE, in_parallel
+from gateway.management.kinds.kind import AT_ONCE
+from gateway.management.requests.parallel import in_parallel
 from gateway.pending import Pending, start
 
 

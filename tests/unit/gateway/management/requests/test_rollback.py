@@ -9,8 +9,9 @@ from gateway.broker.rules.policies import Policy
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import Failed
-from gateway.management.requests.rollback import Before, remember, take_back
-from gateway.management.requests.state import current_definitions
+from gateway.management.kinds.virtual_hosts import HOSTS
+from gateway.management.requests.applying import Before, remember, take_back
+from gateway.management.requests.definitions import current_definitions
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 AGE = {"pattern": "b", "definition": {"max-age": "2h"}}
@@ -75,7 +76,7 @@ def remembered(rig: Rig) -> Before:
     rig.ask("set_policy", {"name": "kept", "pattern": "a", "definition": {"max-age": "1h"}})
     read = read_definitions(json.dumps(CONTENT).encode())
     current = rig.broker.store_rig.run(current_definitions(rig.administration))
-    plan = plan_import(read, current, built_in_exchanges={"amq.fanout"})
+    plan = plan_import(read, current)
     return rig.broker.store_rig.run(remember(rig.administration, plan.changes))
 
 
@@ -139,9 +140,8 @@ def test_a_virtual_host_that_was_deleted_meanwhile_stays_deleted(rig: Rig) -> No
     run = rig.broker.store_rig.run
     rig.ask("add_vhost", {"name": "new"})
     before = Before()
-    before.old.hosts["", "new"] = rig.broker.store_rig.run(
-        current_definitions(rig.administration)
-    ).hosts["", "new"]
+    current = run(current_definitions(rig.administration))
+    before.old.of(HOSTS)["", "new"] = current.of(HOSTS)["", "new"]
     run(rig.administration.virtual_hosts.delete("new"))
 
     assert run(take_back(rig.administration, before))

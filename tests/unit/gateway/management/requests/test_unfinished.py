@@ -10,9 +10,8 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.management.errors import AdministrationError, Failed
 from gateway.management.requests import applying, definitions
-from gateway.management.requests.definitions import finish_import
-from gateway.management.requests.rollback import Before
-from gateway.management.requests.state import current_definitions
+from gateway.management.requests.applying import Before
+from gateway.management.requests.definitions import current_definitions, finish_import
 from gateway.management.requests.unfinished import Source, Unfinished
 from tests.unit.gateway.management.requests.administration_rig import Rig, at_once
 

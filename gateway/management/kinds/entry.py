@@ -1,8 +1,13 @@
 """One entry of definitions: its fields taken one by one, each fault named with the object."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import check_name
+from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.definitions.document import fault_within, is_text
 from gateway.management.definitions.errors import shown
 from gateway.management.fields import MISSING, Fields, is_integer
@@ -16,11 +21,11 @@ class Fault(Exception):
 
 
 class Skip(Exception):
-    """An entry has no counterpart here; the message says why."""
+    """An object of the file is left out; the message says why."""
 
 
 class Needless(Skip):
-    """An entry has no counterpart here, and is not missed."""
+    """An object of the file is left out, and is not missed."""
 
 
 class Entry(Fields):
@@ -89,3 +94,56 @@ def label(kind: str, index: int, content: object, field: str = "name") -> str:
     host = content.get("vhost") if isinstance(content, dict) else None
     where = f" in virtual host {shown(host)}" if isinstance(host, str) else ""
     return f"{text} {shown(name)}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Facts that the meaning of an entry depends on.
+
+    Attributes:
+        virtual_host: Of the entries that name none, as in the export of one virtual host.
+        queue_types: The default queue type of each virtual host of the file.
+    """
+
+    virtual_host: str | None
+    queue_types: Mapping[str, str | None]
+
+    def host_of(self, entry: Entry) -> str:
+        """Return the virtual host that an entry belongs to."""
+        if "vhost" not in entry and self.virtual_host is not None:
+            return self.virtual_host
+        return entry.name("vhost")
+
+
+def required_pattern(entry: Entry, field: str) -> str:
+    """Return a regular expression that can be used here; Skip if it cannot."""
+    pattern = entry.text(field)
+    if fault := length_fault(pattern) or _pattern_fault(pattern):
+        raise Skip(f"{field} {fault}")
+    return pattern
+
+
+@lru_cache(maxsize=4096)
+def _pattern_fault(pattern: str) -> str:
+    try:
+        Pattern(pattern)
+    except UnusablePattern as error:
+        return str(error)
+    return ""
+
+
+def usable_name(name: str, what: str) -> str:
+    """Return a name that a user, virtual host or policy can have; Fault if it cannot be one."""
+    try:
+        check_name(name, what)
+    except Unusable as error:
+        raise Fault(str(error)) from None
+    return name
+
+
+def require_type(name: str, value: object, *, is_text: bool) -> None:
+    """Demand that a value is a text or a whole number. Raises Fault."""
+    if is_text and not isinstance(value, str):
+        raise Fault(f"{name} is {shown(value)}, not text")
+    if not is_text and not is_integer(value):
+        raise Fault(f"{name} is {shown(value)}, not a whole number")

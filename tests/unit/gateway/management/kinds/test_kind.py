@@ -1,3 +1,5 @@
+"""Entries of definitions, read by their kinds."""
+
 import base64
 import hashlib
 from collections.abc import Callable
@@ -7,9 +9,12 @@ import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.rules.arguments import StreamArguments
-from gateway.management.definitions import sections
-from gateway.management.definitions.entry import Entry, Fault, Skip
-from gateway.management.definitions.sections import STREAM_ARGUMENTS, Context
+from gateway.management.kinds.entry import Context, Entry, Fault, Skip
+from gateway.management.kinds.people import PERMISSIONS, USERS
+from gateway.management.kinds.policies import OPERATOR_POLICIES, POLICIES
+from gateway.management.kinds.streams import STREAM_ARGUMENTS, STREAMS
+from gateway.management.kinds.topology import BINDINGS, EXCHANGES
+from gateway.management.kinds.virtual_hosts import HOSTS
 from tests.unit.gateway.management.definitions.definitions_rig import queue
 
 CONTEXT = Context(None, {"/": "classic", "streams": "stream"})
@@ -29,7 +34,7 @@ def fault(
 def test_tags_are_a_list_or_a_text_with_commas(tags: object) -> None:
     entry = Entry({"name": "app", "password_hash": "", "tags": tags})
 
-    assert sections.user(entry, CONTEXT)[1].tags == ("a", "b")
+    assert USERS.read(entry, CONTEXT)[1].tags == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
 ) -> None:
     entry = Entry({"name": "app", "password_hash": password_hash, **given})
 
-    hashed = sections.user(entry, CONTEXT)[1].password_hash
+    hashed = USERS.read(entry, CONTEXT)[1].password_hash
 
     if algorithm is None:
         assert hashed is None
@@ -76,7 +81,7 @@ def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
     ],
 )
 def test_a_user_that_cannot_be_meant_is_a_fault(given: dict[str, object], words: str) -> None:
-    message = fault(sections.user, {"name": "app", "password_hash": ""} | given)
+    message = fault(USERS.read, {"name": "app", "password_hash": ""} | given)
 
     assert words in message
     assert "secret" not in message
@@ -85,27 +90,27 @@ def test_a_user_that_cannot_be_meant_is_a_fault(given: dict[str, object], words:
 def test_what_describes_a_virtual_host_is_at_the_top_or_under_metadata() -> None:
     about = {"description": "d", "tags": "a,b", "default_queue_type": "stream"}
 
-    _, newer = sections.host(Entry({"name": "h", "metadata": about}), CONTEXT)
-    _, older = sections.host(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
+    _, newer = HOSTS.read(Entry({"name": "h", "metadata": about}), CONTEXT)
+    _, older = HOSTS.read(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
 
     assert newer == older
     assert (newer.description, newer.tags, newer.default_queue_type) == ("d", ("a", "b"), "stream")
     undefined = Entry({"name": "h", "default_queue_type": "undefined"})
-    assert sections.host(undefined, CONTEXT)[1].default_queue_type is None
+    assert HOSTS.read(undefined, CONTEXT)[1].default_queue_type is None
 
 
 def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
     given = {"user": "app", "vhost": "/", "configure": "", "write": "^(?!amq.*", "read": ""}
 
-    assert "write '^(?!amq.*' cannot be used" in fault(sections.permission, given, Skip)
+    assert "write '^(?!amq.*' cannot be used" in fault(PERMISSIONS.read, given, Skip)
     long = given | {"configure": "é" * 512 + "a"}
-    assert "configure must not exceed 1024 bytes" in fault(sections.permission, long, Skip)
+    assert "configure must not exceed 1024 bytes" in fault(PERMISSIONS.read, long, Skip)
 
 
 def test_a_permission_that_looks_ahead_is_taken() -> None:
     given = {"user": "app", "vhost": "/", "configure": "", "write": "^(?!amq).*", "read": ""}
 
-    assert sections.permission(Entry(given), CONTEXT)[1].write == "^(?!amq).*"
+    assert PERMISSIONS.read(Entry(given), CONTEXT)[1].write == "^(?!amq).*"
 
 
 @pytest.mark.parametrize(
@@ -127,9 +132,9 @@ def test_a_queue_is_a_stream_by_its_type_its_argument_or_its_virtual_hosts_defau
     content = queue() | given
 
     if is_stream:
-        assert sections.stream(Entry(content), CONTEXT)[1].name == "log"
+        assert STREAMS.read(Entry(content), CONTEXT)[1].name == "log"
     else:
-        assert fault(sections.stream, content, Skip)
+        assert fault(STREAMS.read, content, Skip)
 
 
 def test_arguments_that_streams_do_not_have_or_take_are_left_out_with_a_note() -> None:
@@ -145,7 +150,7 @@ def test_arguments_that_streams_do_not_have_or_take_are_left_out_with_a_note() -
         )
     )
 
-    _, stream = sections.stream(entry, CONTEXT)
+    _, stream = STREAMS.read(entry, CONTEXT)
 
     assert stream.name == "ab"
     assert stream.arguments == {"max-age": "7D", "initial-cluster-size": "3"}
@@ -175,7 +180,7 @@ def test_a_stream_that_cannot_be_meant_is_a_fault(given: dict[str, Any], words: 
     if "arguments" in given and isinstance(given["arguments"], dict):
         content["arguments"] = {"x-queue-type": "stream"} | given["arguments"]
 
-    assert words in fault(sections.stream, content)
+    assert words in fault(STREAMS.read, content)
 
 
 def test_every_argument_of_a_stream_has_its_place_in_a_queue() -> None:
@@ -214,7 +219,7 @@ def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
 ) -> None:
     entry = Entry(POLICY | given)
 
-    _, policy = sections.policy(entry, CONTEXT)
+    _, policy = POLICIES.read(entry, CONTEXT)
 
     assert policy.definition == (POLICY | given)["definition"]
     assert policy.apply_to == given.get("apply-to", "all")
@@ -231,7 +236,7 @@ def operator_policy(value: object) -> dict[str, object]:
 def test_an_operators_policy_is_a_parameter() -> None:
     entry = Entry(operator_policy(OPERATORS | {"apply-to": "streams", "priority": 2}))
 
-    key, policy = sections.operator_policy(entry, CONTEXT)
+    key, policy = OPERATOR_POLICIES.read(entry, CONTEXT)
 
     assert (*key, policy.pattern) == ("/", "p", "^a")
     assert (policy.apply_to, policy.priority) == ("streams", 2)
@@ -252,13 +257,13 @@ def test_an_operators_policy_is_a_parameter() -> None:
 def test_an_operators_policy_that_cannot_be_here_is_skipped_or_a_fault(
     value: object, kind: type[Exception], words: str
 ) -> None:
-    assert words in fault(sections.operator_policy, operator_policy(value), kind)
+    assert words in fault(OPERATOR_POLICIES.read, operator_policy(value), kind)
 
 
 def test_why_an_operators_policy_applies_to_no_stream_is_noted() -> None:
     entry = Entry(operator_policy(OPERATORS | {"definition": {"message-ttl": 5}}))
 
-    sections.operator_policy(entry, CONTEXT)
+    OPERATOR_POLICIES.read(entry, CONTEXT)
 
     assert entry.notes == ["does not apply to streams because of message-ttl"]
 
@@ -282,7 +287,7 @@ def test_why_an_operators_policy_applies_to_no_stream_is_noted() -> None:
 def test_a_policy_that_cannot_be_here_is_skipped_or_a_fault(
     given: dict[str, object], kind: type[Exception], words: str
 ) -> None:
-    assert words in fault(sections.policy, POLICY | given, kind)
+    assert words in fault(POLICIES.read, POLICY | given, kind)
 
 
 @pytest.mark.parametrize(
@@ -296,8 +301,8 @@ def test_a_policy_that_cannot_be_here_is_skipped_or_a_fault(
 def test_exchanges_that_are_not_here_are_skipped(given: dict[str, object], words: str) -> None:
     content = {"name": "e", "vhost": "/", "type": "topic"}
 
-    assert words in fault(sections.exchange, content | given, Skip)
-    assert sections.exchange(Entry(content), CONTEXT)[1].durable
+    assert words in fault(EXCHANGES.read, content | given, Skip)
+    assert EXCHANGES.read(Entry(content), CONTEXT)[1].durable
 
 
 @pytest.mark.parametrize(("other", "notes"), [("f", 0), ("", 0), (5, 1), (["f"], 1), (None, 1)])
@@ -307,7 +312,7 @@ def test_an_alternate_exchange_is_taken_over_and_one_that_is_no_name_is_told(
     arguments = {"alternate-exchange": other}
     entry = Entry({"name": "e", "vhost": "/", "type": "topic", "arguments": arguments})
 
-    assert sections.exchange(entry, CONTEXT)[1].arguments == arguments
+    assert EXCHANGES.read(entry, CONTEXT)[1].arguments == arguments
     assert ["is not the name of an exchange" in note for note in entry.notes] == [True] * notes
 
 
@@ -318,12 +323,12 @@ def test_an_alternate_exchange_is_taken_over_and_one_that_is_no_name_is_told(
 def test_bindings_that_cannot_be_here_are_skipped(given: dict[str, object], words: str) -> None:
     content = {"source": "e", "vhost": "/", "destination": "log"}
 
-    assert words in fault(sections.binding, content | given, Skip)
-    assert sections.binding(Entry(content), CONTEXT)[1].routing_key == ""
+    assert words in fault(BINDINGS.read, content | given, Skip)
+    assert BINDINGS.read(Entry(content), CONTEXT)[1].routing_key == ""
 
 
 def test_a_queue_that_is_not_durable_is_made_durable_with_a_note() -> None:
     entry = Entry(queue(durable=False))
 
-    assert sections.stream(entry, CONTEXT)[1].name == "log"
+    assert STREAMS.read(entry, CONTEXT)[1].name == "log"
     assert entry.notes == ["is durable here, as streams are"]

@@ -1,0 +1,1 @@
+"""Kinds of objects that administrators see and change, each described once."""
