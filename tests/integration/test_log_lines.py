@@ -62,7 +62,7 @@ def test_lines_name_the_virtual_host_of_a_stream_the_peer_and_a_code_in_words(
     assert any("code=precondition failed reason=" in line for line in lines)
     assert any("client closes" in line and "code=ok " in line for line in lines)
     assert re.search(
-        r"INFO gateway\.broker\.retention: records removed stream=orders virtual_host=eu"
+        r"INFO gateway\.broker\.streams\.retention: records removed stream=orders virtual_host=eu"
         r" bytes=\d+ first_offset=\d+",
         server.stderr,
     )

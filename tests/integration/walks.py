@@ -26,9 +26,9 @@ from tests.client import Client
 from tests.waiting import HANG_S
 
 ROOT: Final = Path(__file__).parents[2]
-PRODUCT: Final = tuple(f"{ROOT / folder}/" for folder in ("gateway", "store"))
-EDGE: Final = str(ROOT / "gateway" / "server" / "edge.py")
-CONNECTION: Final = str(ROOT / "gateway" / "server" / "connection.py")
+PRODUCT: Final = tuple(f"{ROOT / folder}/" for folder in ("gateway", "hutch", "store"))
+EDGE: Final = str(ROOT / "gateway" / "server" / "connections" / "edge.py")
+CONNECTION: Final = str(ROOT / "gateway" / "server" / "connections" / "connection.py")
 
 
 class Walk:
@@ -136,7 +136,7 @@ def test_a_publish_to_its_confirm(server: Observed) -> None:
         server.walk.begin(CONNECTION, "received", ends_with_send=True)
         client.publish(1, {2: b"hello"})
         assert client.confirmed() == (1, (2,))
-        check(server.walk.files(), 24, seen="store/local/commit/journal.py")
+        check(server.walk.files(), 21, seen="store/local/commit/journal.py")
 
 
 @pytest.mark.parametrize("record_bytes", [100, 100_000])
@@ -164,4 +164,4 @@ def test_a_super_stream_to_the_reply(server: Observed) -> None:
             client.must(
                 "create_super_stream", m.CreateSuperStream(name, partitions, ("0", "1"), {})
             )
-        check(server.walk.files(), 54, seen="store/local/commit/journal.py")
+        check(server.walk.files(), 57, seen="store/local/commit/journal.py")

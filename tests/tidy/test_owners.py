@@ -10,7 +10,7 @@ from tests.tidy.sources import ROOT, name_of
 
 GATEWAY = sorted((ROOT / "gateway").rglob("*.py"))
 SESSION = ROOT / "gateway" / "stream" / "session.py"
-CONNECTION = ROOT / "gateway" / "server" / "connection.py"
+CONNECTION = ROOT / "gateway" / "server" / "connections" / "connection.py"
 
 
 def changes(source: str) -> Iterator[tuple[str, str, int]]:
