@@ -7,9 +7,16 @@ from pydantic import model_validator
 from gateway.settings.fields import KIB, MIB, Integer, Section, in_order, setting
 
 
-def close_timeout(meaning: str) -> Any:  # noqa: ANN401 - as `setting`
+def close_timeout() -> Any:  # noqa: ANN401 - as `setting`
     """Describe the setting `close_timeout_ms`."""
-    return setting(2_000, meaning, unit="milliseconds", ge=10, le=600_000)
+    return setting(
+        2_000,
+        "Longest time that a client may take to read what is queued for it at the end, also when "
+        "the server stops; then it is cut off.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
 
 
 def send_backlog_max(default: int) -> Any:  # noqa: ANN401 - as `setting`
@@ -27,10 +34,7 @@ def send_backlog_max(default: int) -> Any:  # noqa: ANN401 - as `setting`
 class ConnectionSettings(Section):
     """Limits of what waits to be sent."""
 
-    close_timeout_ms: Integer = close_timeout(
-        "Longest time that a client may take to read what is queued for it at the end, also when "
-        "the server stops; then it is cut off."
-    )
+    close_timeout_ms: Integer = close_timeout()
     send_backlog_pause_bytes: Integer = setting(
         256 * KIB,
         "Bytes waiting to be sent to one connection above which it is neither read nor served.",

@@ -103,10 +103,7 @@ class StreamSettings(ConnectionSettings):
         ge=10,
         le=600_000,
     )
-    close_timeout_ms: Integer = close_timeout(
-        "Longest wait for the answer to a Close that the server sent, and for the client to read "
-        "what is queued for it at the end, also when the server stops; then it is cut off."
-    )
+    close_timeout_ms: Integer = close_timeout()
     deleted_file_timeout_ms: Integer = _setting(
         10_000,
         "A client that takes no byte for so long, and at most twice that, of a chunk whose file is "

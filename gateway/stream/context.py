@@ -15,7 +15,6 @@ class LinkSettings:
         initial_frame_bytes_max: The limit before Open.
         chunk_bytes_max: Size of the largest joined chunk, header and data.
         heartbeat_s: Proposed to clients; 0 for none.
-        close_timeout_ms: Time limit for a client's answer to the server's Close.
     """
 
     frame_bytes_max: int
@@ -23,7 +22,6 @@ class LinkSettings:
     chunk_bytes_max: int
     heartbeat_s: int
     handshake_step_timeout_ms: int
-    close_timeout_ms: int
     refusal_delay_ms: int
     sub_batch_uncompressed_bytes_max: int
     advertised_host: str

@@ -44,6 +44,8 @@ _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _CLOSING: Final = State.CLOSING
 _CLOSE_CORRELATION_ID: Final = 1
+CLOSE_ANSWER_MS: Final = 10_000
+"""Longest wait for the answer to a Close that the server sent, as RabbitMQ's."""
 _PHRASES: Final = {
     ResponseCode.UNKNOWN_FRAME: "unknown frame",
     ResponseCode.FRAME_TOO_LARGE: "frame too large",
@@ -175,7 +177,7 @@ class StreamFront:
         self.link.close()
         close = m.Close(error.close_code, _PHRASES[error.close_code])
         self.link.send("close", close, _CLOSE_CORRELATION_ID)
-        self._limit(self._settings.close_timeout_ms)
+        self._limit(CLOSE_ANSWER_MS)
 
     def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> int:
         """Skip all but the answer to the server's Close, which ends the connection.

@@ -32,7 +32,6 @@ def link_settings_of(stream: StreamSettings, advertised: tuple[str, int]) -> Lin
         chunk_bytes_max=chunk_bytes_max(stream),
         heartbeat_s=stream.heartbeat_s,
         handshake_step_timeout_ms=stream.handshake_step_timeout_ms,
-        close_timeout_ms=stream.close_timeout_ms,
         refusal_delay_ms=stream.refusal_delay_ms,
         sub_batch_uncompressed_bytes_max=stream.sub_batch_uncompressed_bytes_max,
         advertised_host=host,

@@ -166,7 +166,6 @@ def link_settings(frame_bytes_max: int, refusal_delay_ms: int) -> LinkSettings:
         chunk_bytes_max=frame_bytes_max - DELIVER_HEAD_BYTES,
         heartbeat_s=60,
         handshake_step_timeout_ms=10_000,
-        close_timeout_ms=10_000,
         refusal_delay_ms=refusal_delay_ms,
         sub_batch_uncompressed_bytes_max=64 * MIB,
         advertised_host="localhost",

@@ -8,7 +8,7 @@ import pytest
 from gateway.network.transport import Transport
 from gateway.server.front import Backlog, Limits
 from gateway.stream import dispatch
-from gateway.stream.front import StreamFront, StreamKind
+from gateway.stream.front import CLOSE_ANSWER_MS, StreamFront, StreamKind
 from gateway.stream.handlers.table import HANDLERS
 from hutch.stream import messages as m
 from hutch.stream.codec import decode_reply, encode_reply
@@ -250,8 +250,7 @@ def test_breaking_it_after_the_login_is_answered_by_a_close_with_a_time_limit(
 
     assert client.names() == ["close"]
     assert not client.connection.is_finished
-    close_ms = client.broker.host.settings.close_timeout_ms
-    assert client.connection.limits[-1] == (close_ms, "OPEN")
+    assert client.connection.limits[-1] == (CLOSE_ANSWER_MS, "OPEN")
 
 
 def test_after_a_close_everything_is_skipped_up_to_its_answer(client: Client) -> None:

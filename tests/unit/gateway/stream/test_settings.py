@@ -63,7 +63,6 @@ def test_connections_and_handlers_get_what_was_set() -> None:
         "chunk_bytes_max": 100_000 - DELIVER_HEAD_BYTES,
         "heartbeat_s": 61,
         "handshake_step_timeout_ms": 1_003,
-        "close_timeout_ms": 1_001,
         "refusal_delay_ms": 1_004,
         "sub_batch_uncompressed_bytes_max": 70_000_001,
         "advertised_host": "here",
