@@ -20,7 +20,7 @@ from tests.spark.queries import Query, eventually, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPARKS_SIDE = ("datasource", "listening", "reading", "streaming", "writing")
+SPARKS_SIDE = ("datasource", "listener", "batch_reads", "stream_reads", "writes")
 
 
 @pytest.mark.parametrize(
