@@ -153,15 +153,8 @@ class Process(Generic[B]):
 
     async def abandon(self) -> None:
         """Close what a start that has failed has opened; leave nothing behind of a first one."""
-        steps = _Steps(self._loop)
-        for port in self._ports:
-            port.stop_accepting()
-        await steps.do(self.backend.settle(), _STORED_S)
-        for port in self._ports:
-            await port.close()
-        await steps.do(self.backend.served.close(), _CLOSED_S)
+        await self._end()
         self.backend.served.unmake()
-        steps.tell()
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""
@@ -176,25 +169,27 @@ class Process(Generic[B]):
         everything is stored, so one that does not read is cut off from a clean stop.
         """
         log.info("stopping")
-        self.backend.end()
-        for port in self._ports:
-            port.stop_accepting()
-        listeners = self.backend.context.listeners
-        listeners.stop_reading()
-        steps = _Steps(self._loop)
-        await steps.do(self._settle(), _STORED_S)
-        await listeners.end()
-        for port in self._ports:
-            await port.close()
-        await steps.do(self.backend.served.close(), _CLOSED_S)
-        is_clean = steps.tell()
+        is_clean = await self._end()
         log.info("stopped clean=%s", is_clean)
         return is_clean
 
-    async def _settle(self) -> None:
+    async def _end(self) -> bool:
+        """Do each step of the end, whatever became of those before; return whether all was done."""
+        backend, listeners = self.backend, self.backend.context.listeners
+        steps = _Steps()
+        backend.end()
         for port in self._ports:
-            await port.settle()
-        await self.backend.settle()
+            port.stop_accepting()
+        listeners.stop_reading()
+        stored_by_s = self._loop.time() + _STORED_S
+        for port in self._ports:
+            await steps.do(port.settle(), stored_by_s)
+        await steps.do(backend.settle(), stored_by_s)
+        await listeners.end()
+        for port in self._ports:
+            await port.close()
+        await steps.do(backend.served.close(), self._loop.time() + _CLOSED_S)
+        return steps.are_done()
 
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""
@@ -208,14 +203,13 @@ class Process(Generic[B]):
 class _Steps:
     """Steps of a stop: each has its time, and one that fails leaves the next ones to be done."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
         self._failure: BaseException | None = None
 
-    async def do(self, step: Coroutine[Any, Any, None], within_s: float) -> None:
-        """Do a step. Only the first failure is told: those behind it follow from it."""
+    async def do(self, step: Coroutine[Any, Any, None], end_s: float) -> None:
+        """Do a step until `end_s` of the loop's time; only the first failure is told."""
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout_at(end_s):
                 await step
         except (TimeoutError, StoreError) as error:
             self._failure = self._failure or error
@@ -223,8 +217,8 @@ class _Steps:
             log.exception("a step of the stop failed")
             self._failure = self._failure or error
 
-    def tell(self) -> bool:
-        """Write the line of a stop that was not clean; return whether all was done."""
+    def are_done(self) -> bool:
+        """Return whether all was done; write the line of a stop that was not clean."""
         if self._failure is not None:
             log.error("stop is not clean, the next start recovers error=%r", self._failure)
         return self._failure is None

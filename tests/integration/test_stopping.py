@@ -1,4 +1,4 @@
-"""What a stop waits for, and what it says: a client that does not read, and a store that fails."""
+"""A stop beside a client that does not read, with a store that fails, and with both."""
 
 from __future__ import annotations
 

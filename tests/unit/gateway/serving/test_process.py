@@ -1,22 +1,26 @@
 """The parts put together; that a whole server works is shown by the integration tests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
 from gateway.broker.streams.stream_logs import StreamLogs
 from gateway.network.listening import bind
+from gateway.pending import Pending
+from gateway.server.port import Port
 from gateway.serving.backend import Backend, sockets_max
-from gateway.serving.ports import server
+from gateway.serving.ports import PORTS, server
 from gateway.serving.process import Process
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings
 from gateway.stream.port import StreamPort, clients_max
 from hutch.stream import messages as m
 from store.api import Durability
+from store.errors import StoreError
 from tests.client import Client
 from tests.waiting import HANG_S
 
@@ -148,6 +152,46 @@ async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
     assert "our bug" in caplog.text
     async with running(tmp_path):
         pass  # the data directory is free
+
+
+class FailingPort(Port[Backend]):
+    """A port whose clients have sent what cannot be stored."""
+
+    @classmethod
+    def configured(cls, settings: Settings) -> Self:  # noqa: ARG003 - it has none
+        return cls([])
+
+    async def serve(self, backend: Backend) -> None:
+        pass
+
+    async def settle(self) -> None:
+        raise StoreError("full")
+
+    @property
+    def ready(self) -> str:
+        return ""
+
+
+async def test_a_port_that_fails_in_a_stop_does_not_keep_the_streams_from_being_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed: list[StreamLogs] = []
+    close = StreamLogs.close
+
+    def noted(logs: StreamLogs) -> Coroutine[Pending[Any], None, None]:
+        closed.append(logs)
+        return close(logs)
+
+    monkeypatch.setattr(StreamLogs, "close", noted)
+    ports: list[type[Port[Backend]]] = [FailingPort, *PORTS]
+    process = Process(settings_of(tmp_path), ports, Backend, asyncio.Event())
+    process.open()
+    await process.start()
+
+    assert not await process.stop()
+
+    assert closed
+    assert caplog.text.count("stop is not clean, the next start recovers") == 1
 
 
 @pytest.mark.parametrize(
