@@ -174,11 +174,13 @@ class Lane:
             await asyncio.sleep(LOOK_S)
 
     def _prove(self, *, has_delivered: bool) -> None:
-        """Take a route for back once it lasts: a target may take connections, but no message."""
-        if has_delivered or time.monotonic() - self._opened_at > SHORT_S:
-            if self._lost:
-                log.info("the route is back route=%s", self.route.name)
-            self._lost, self._pause_s = "", PAUSE_S
+        """Take a route for back once it lasts: a target may take connections, or a last message."""
+        has_lasted = time.monotonic() - self._opened_at > SHORT_S
+        if has_lasted or has_delivered:
+            self._pause_s = PAUSE_S
+        if has_lasted and self._lost:
+            log.info("the route is back route=%s", self.route.name)
+            self._lost = ""
 
     # ---- refused messages ----------------------------------------------------------------------
 

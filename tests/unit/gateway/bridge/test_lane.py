@@ -168,9 +168,10 @@ async def test_a_route_that_waits_tries_again_until_its_ends_are_there(
 
 
 async def test_a_lost_end_is_one_line_and_its_return_another(
-    rig: Rig, caplog: pytest.LogCaptureFixture
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
+    monkeypatch.setattr(lanes, "SHORT_S", 0.05)
     lane = rig.lane()
     work = asyncio.ensure_future(lane.run(rig.stop))
     await soon(lambda: lane.counts.is_connected)
@@ -179,7 +180,7 @@ async def test_a_lost_end_is_one_line_and_its_return_another(
     rig.sources[0].link.fail(ConnectionError("it broke"))
     await soon(lambda: len(rig.sources) == 5 and lane.counts.is_connected)
     rig.sources[-1].put(parcel(0))
-    await soon(lambda: lane.counts.delivered == 1)
+    await soon(lambda: len(lines_of(caplog)) == 3)
     rig.stop.set()
     await work
 
@@ -188,6 +189,26 @@ async def test_a_lost_end_is_one_line_and_its_return_another(
         "an end is lost route=r reason=stream 'in' at h: it broke",
         "the route is back route=r",
     ]
+    assert lane.counts.delivered == 1
+
+
+async def test_a_target_that_takes_one_message_at_each_return_is_lost_in_one_line(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lane = rig.lane()
+    work = asyncio.ensure_future(lane.run(rig.stop))
+    for count in range(1, 5):
+        await soon(lambda: len(rig.targets) == count and lane.counts.is_connected)  # noqa: B023
+        rig.sources[-1].put(parcel(count))
+        await soon(lambda: lane.counts.delivered == count)  # noqa: B023
+        await asyncio.sleep(0.05)
+        rig.targets[-1].link.fail(ConnectionError("disk full"))
+    await soon(lambda: len(rig.targets) == 5 and lane.counts.is_connected)
+    rig.stop.set()
+    await work
+
+    assert [line.split(" route=")[0] for line in lines_of(caplog)] == ["carrying", "an end is lost"]
 
 
 async def test_what_was_under_way_comes_again_and_is_counted(rig: Rig) -> None:
