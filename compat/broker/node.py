@@ -13,19 +13,28 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from compat.broker import records, settings
 from compat.broker.ports import Ports
-from compat.broker.processes import descendants, erlang_machine, start_ticks
+from compat.broker.processes import (
+    descendants,
+    described,
+    erlang_machine,
+    members,
+    namespace_of,
+    start_ticks,
+)
 from compat.broker.records import Process, Record
-from compat.broker.running import NotReady, await_serving
+from compat.broker.running import NotEnded, NotReady, await_serving
 from compat.debian import SHUT_IN
 
 ADDRESS = "127.0.0.1"
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 15
+END_TIMEOUT_S = 60
 CONTROL_TIMEOUT_S = 60
 POLL_S = 0.05
 # Streams cost several open files each and the 1,000-stream work needs them all at once.
@@ -163,18 +172,47 @@ def stop(record: Record) -> None:
 
 
 def end_by_force(record: Record) -> None:
-    """End a node by SIGKILL if it still runs, and wait until its ports are free."""
+    """End a node by SIGKILL if it still runs, and wait until its ports are free.
+
+    Raises:
+        NotEnded: A process of it did not end in time; the message names it.
+    """
     runner = record.runner
-    if runner is not None and runner.is_running():
+    if runner is None:
+        return
+    if runner.is_running():
         inside = [(pid, start_ticks(pid)) for pid in descendants(runner.pid)]
         # Process 1 of the namespace takes all others along. The end of its parent does not end it:
         # it has become another user's.
-        send(inside[0][0] if inside else runner.pid, signal.SIGKILL)
+        first = inside[0][0] if inside else runner.pid
+        namespace = namespace_of(first)
+        send(first, signal.SIGKILL)
         for pid, ticks in (*inside, (runner.pid, runner.start_ticks)):
             if ticks is not None:
-                has_ended(Process(pid=pid, start_ticks=ticks), STOP_TIMEOUT_S)
-    if runner is not None and (child_process := children.pop(runner.pid, None)) is not None:
-        child_process.wait()
+                await_end(Process(pid=pid, start_ticks=ticks), namespace)
+    if (child_process := children.pop(runner.pid, None)) is not None:
+        child_process.wait(END_TIMEOUT_S)
+
+
+def await_end(process: Process, namespace: str) -> None:
+    """Wait for a killed process, and reap what of its namespace this process has adopted.
+
+    A command beside the node is orphaned if it is given up: its caller may have to reap it, and a
+    namespace ends only when all of its processes are reaped.
+
+    Raises:
+        NotEnded: It did not end in time; the message names it and what is left in the namespace.
+    """
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while process.is_running():
+        left = [] if namespace == namespace_of(os.getpid()) else members(namespace)
+        for pid in left:
+            with suppress(ChildProcessError):  # another's child
+                os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > deadline:
+            named = ", ".join(map(described, dict.fromkeys((process.pid, *left))))
+            raise NotEnded(f"not ended within {END_TIMEOUT_S} s of SIGKILL: {named}")
+        time.sleep(POLL_S)
 
 
 def control(tree: Path, record: Record, words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -67,6 +67,29 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def namespace_of(pid: int) -> str:
+    """Return the process namespace of a process; empty if there is no such process."""
+    try:
+        return str((PROC / str(pid) / "ns" / "pid").readlink())
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return ""
+
+
+def members(namespace: str) -> list[int]:
+    """Return the ids of all processes of a process namespace, also those that only lack a wait."""
+    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if namespace and namespace_of(pid) == namespace]
+
+
+def described(pid: int) -> str:
+    """Return what an error says of a process: its id, command, state and parent."""
+    stat = stat_fields(pid)
+    if stat is None:
+        return f"process {pid}"
+    command = (PROC / str(pid) / "comm").read_text().strip()
+    return f"process {pid} ({command}, state {stat[0]}, child of {stat[STAT_PARENT]})"
+
+
 def erlang_machine(pid: int) -> int | None:
     """Return the Erlang virtual machine at or beneath a process, None if there is none."""
     for candidate in [pid, *descendants(pid)]:

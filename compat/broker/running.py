@@ -26,6 +26,10 @@ class NotReady(Exception):
     """The broker did not serve within the time it was given."""
 
 
+class NotEnded(Exception):
+    """A process of the broker went on after it was killed."""
+
+
 def nothing_to_stop() -> None:
     """Leave a broker alone that this process did not start."""
 

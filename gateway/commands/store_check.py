@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Final, TextIO, TypeVar
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 
 from gateway.broker.hosts.checking import (
     StoredStream,
@@ -15,6 +15,7 @@ from gateway.broker.hosts.checking import (
 )
 from gateway.broker.streams.catalogue import LIVE
 from gateway.command_line import visible
+from gateway.commands.progress import MB, Progress
 from gateway.commands.store_check_pravega import ControllerCheck
 from gateway.log.damage.flaws import Flaw, Part
 from gateway.log.names import tracking_table
@@ -27,51 +28,12 @@ from store.local.store_check import CheckedStore
 
 T = TypeVar("T")
 
-_MB: Final = 1_000_000
-_SAY_EVERY_S: Final = 5.0
-_SHOW_EVERY_S: Final = 0.2
-
 
 def run(checked: CheckedStore, coroutine: Coroutine[Pending[Any], None, T]) -> T:
     """Run a coroutine on a store, and return its result."""
     pending = start(coroutine)
     checked.turns.until(lambda: pending.is_settled)
     return pending.result()
-
-
-class Progress:
-    """Shows the progress of a long check on standard error."""
-
-    def __init__(
-        self, stream: TextIO, total: int, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Begin; `total` is the size of all chunks in bytes, `now` gives seconds."""
-        self._stream = stream
-        self._now = now
-        self._total = total
-        self.done = 0
-        self._is_terminal = stream.isatty()
-        self._every_s = _SHOW_EVERY_S if self._is_terminal else _SAY_EVERY_S
-        self._next_at = self._now() + self._every_s
-
-    def expect(self, size: int) -> None:
-        """Add bytes that are checked too."""
-        self._total += size
-
-    def walked(self, size: int) -> None:
-        """Count bytes that were checked."""
-        self.done += size
-        if self._now() >= self._next_at:
-            self._next_at = self._now() + self._every_s
-            line = f"checked {self.done / _MB:,.1f} of {self._total / _MB:,.1f} MB"
-            self._stream.write(f"\r{line}" if self._is_terminal else f"{line}\n")
-            self._stream.flush()
-
-    def leave(self) -> None:
-        """Clear the line for other output."""
-        if self._is_terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
 
 
 class Check:
@@ -146,8 +108,12 @@ class Check:
                 self._note([stream])
 
     def _read_table(self, name: str) -> None:
+        if name == self.controller.table:
+            refused = run(self._checked, self.controller.load())
+            self.unsound += [(name, TableEntry(key, b"")) for key in refused]
+            return
         for row in self._checked.entries_of(name):
-            if not is_sound(name, row) or not self.controller.takes(name, row):
+            if not is_sound(name, row):
                 self.unsound.append((name, row))
             elif is_catalogue(name):
                 self._note(streams_of(host_of_segment(name) or "", [row]))
@@ -166,14 +132,14 @@ class Check:
             walked=self._progress.walked,
         )
         try:
-            report = run(self._checked, check.run())
+            run(self._checked, check.run())
         except StoreError as error:
             self._tell(Damage(f"it cannot be read: {error}", "", log_names.data_segment))
             return
-        self.chunks += report.chunks
-        self.records += report.records
-        for flaw in report.flaws:
-            self.flaws.append((stream, flaw, report.start))
+        self.chunks += check.chunks
+        self.records += check.records
+        for flaw in check.flaws:
+            self.flaws.append((stream, flaw, check.start))
             what = flaw.what if flaw.part is Part.CHUNKS else f"{flaw.part.value}: {flaw.what}"
             self._tell(self._placed(what, flaw.segment, flaw.position), stream)
 
@@ -206,7 +172,7 @@ def check_store(checked: CheckedStore) -> Check:
     sys.stdout.write(
         f"{len(check.segments)} segments, {len(check.streams)} streams,"
         f" {check.chunks:,} chunks with {check.records:,} records,{check.controller.summary}"
-        f" {progress.done / _MB:,.1f} MB in {time.monotonic() - began:.1f} s:"
+        f" {progress.done / MB:,.1f} MB in {time.monotonic() - began:.1f} s:"
         f" {_places(check.places)}\n"
     )
     return check

@@ -1,55 +1,52 @@
 """`hutch store check`: what Pravega's controller keeps, and the events of its streams."""
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterator
+from typing import Final
 
+from gateway.commands.progress import Progress
 from gateway.pravega.controller.checking.check import findings, segments_of_streams
 from gateway.pravega.controller.checking.events import Events
-from gateway.pravega.controller.checking.finding import Finding, Shape
+from gateway.pravega.controller.checking.finding import Finding, Held
 from gateway.pravega.controller.checking.records import Records
 from gateway.pravega.controller.names import TABLE
-from store.api import READ_BYTES_MAX, ReadResult, TableEntry
+from gateway.pravega.controller.table import Table
+from store.api import READ_BYTES_MAX, ReadResult
 from store.errors import StoreError
 from store.local.store_check import CheckedStore
-
-
-class Progress(Protocol):
-    """Shows how far a check is."""
-
-    def expect(self, size: int) -> None:
-        """Add bytes that are checked too."""
-        ...
-
-    def walked(self, size: int) -> None:
-        """Count bytes that were checked."""
-        ...
 
 
 class ControllerCheck:
     """One check of the controller's table, and of the segments that it tells of.
 
     Attributes:
+        table: The name of the table.
         damage: What is wrong.
         events: Number of events in streams.
     """
 
-    def __init__(
-        self, checked: CheckedStore, progress: Progress, segments: Mapping[str, Shape]
-    ) -> None:
+    table: Final = TABLE
+
+    def __init__(self, checked: CheckedStore, progress: Progress, segments: Held) -> None:
         """`segments` are all of the store, by name."""
         self._checked = checked
         self._progress = progress
         self._segments = segments
-        self._records: Final = Records()
+        store = checked.store
+        self._records: Final = Records(Table(store, store.for_removal))
         self.damage: list[Finding] = []
         self.events = 0
 
-    def takes(self, table: str, row: TableEntry) -> bool:
-        """Take in a row; return False if it is one of the controller's that it cannot use."""
-        return table != TABLE or self._records.take(row.key, row.value)
+    async def load(self) -> list[bytes]:
+        """Read the controller's table; return the keys of rows that it cannot use.
+
+        Raises:
+            StoreError: The table cannot be read.
+        """
+        await self._records.load()
+        return self._records.refused
 
     def run(self) -> Iterator[Finding]:
-        """Yield all that is found, when all rows have been taken in."""
+        """Yield all that is found, when the table was read."""
         if TABLE not in self._segments:
             return
         for finding in self._found():
@@ -64,9 +61,9 @@ class ControllerCheck:
             return ""
         known = self._records
         return (
-            f" {len(known.streams)} Pravega streams with {self.events:,} events,"
-            f" {len(known.groups)} reader groups, {len(known.tables)} key-value tables,"
-            f" {len(known.transactions)} transactions,"
+            f" {len(known.known_streams)} Pravega streams with {self.events:,} events,"
+            f" {len(known.groups)} reader groups, {len(known.tables.all())} key-value tables,"
+            f" {len(known.all_transactions())} transactions,"
         )
 
     def _found(self) -> Iterator[Finding]:

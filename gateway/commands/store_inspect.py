@@ -87,7 +87,7 @@ def _list(checked: CheckedStore) -> Iterator[str]:
 
 
 def _states(shape: SegmentShape) -> Iterator[str]:
-    if shape.is_sealed:
+    if shape.sealed:
         yield "sealed"
     if shape.is_damaged:
         yield "damaged"

@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.broker.hosts.checking import StoredStream, rows_after_loss
-from gateway.broker.streams.catalogue import LIVE, StreamEntry, key_of
+from gateway.broker.streams.catalogue import LIVE, Catalogue, StreamEntry, key_of
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.damage.flaws import Part
+from gateway.log.derived.kept_snapshots import KeptSnapshots
 from gateway.log.derived.sequences import UNKNOWN
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import create_table_if_missing
-from gateway.log.names import meta_table, snapshot_key, tracking_table
+from gateway.log.names import meta_table, tracking_table
 from store.api import Durability, TableEntry
 from store.errors import StoreError
 from store.local.store_check import CheckedStore
@@ -78,11 +79,8 @@ class Repair:
 
     def _write_after_loss(self, table: str) -> None:
         if rows := rows_after_loss(table):
-            self._write(table, rows)
-
-    def _write(self, table: str, rows: list[TableEntry]) -> None:
-        store = self._checked.store
-        self._checked.ask(store.update_table, table, rows, durability=Durability.DISK)
+            store = self._checked.store
+            self._checked.ask(store.update_table, table, rows, durability=Durability.DISK)
 
     def _drop_derived(self) -> None:
         damaged = {flaw.segment: None for _, flaw, _ in self._check.flaws if flaw.part in _DERIVED}
@@ -111,27 +109,20 @@ class Repair:
             if start:
                 # The snapshot alone knows the publishers whose chunks were removed.
                 what = f"the snapshot of {name} says now that publishing ids were lost"
-                self._try(what, self._forget_ids, stream)
+                self._try(what, self._replace_snapshot, stream, Snapshot(parts=[UNKNOWN]))
                 self.left.append(
                     f"publishing ids of {name} whose chunks were removed are lost: the stream takes"
                     " no named publishers any more"
                 )
             else:
                 what = f"the snapshot of {name} is dropped, the server makes it anew"
-                self._try(what, self._write_snapshot, stream, [b""])
+                self._try(what, self._replace_snapshot, stream, None)
 
-    def _forget_ids(self, stream: StoredStream) -> None:
-        lost = Snapshot(parts=[UNKNOWN])
-        self._write_snapshot(stream, [lost.pack_head(), *lost.parts])
-
-    def _write_snapshot(self, stream: StoredStream, parts: list[bytes]) -> None:
+    def _replace_snapshot(self, stream: StoredStream, snapshot: Snapshot | None) -> None:
         table = tracking_table(stream.virtual_host)
         self._checked.set_aside(table)
-        generation = stream.entry.generation
-        rows = [
-            TableEntry(snapshot_key(generation, number), part) for number, part in enumerate(parts)
-        ]
-        self._write(table, rows)
+        kept = KeptSnapshots(self._checked.store, table)
+        run(self._checked, kept.replace(stream.entry.generation, snapshot))
 
     def _put_back(self, stream: StoredStream) -> str:
         """Write a stream into the catalogue again, under the name that its segment gives."""
@@ -148,8 +139,7 @@ class Repair:
             entry = replace(namesake.entry, generation=entry.generation)
             self._mended.add(namesake.log_names.data_segment)
             more = ""
-        rows = [TableEntry(key_of(entry.name), entry.pack())]
-        self._write(table, rows)
+        run(self._checked, Catalogue(store, table).put(entry))
         return more
 
     def _note_chunks(self) -> None:

@@ -6,16 +6,18 @@ damaged is what a start of the server would find. To mend, it is opened on the f
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from store.api import Durability, TableEntry, TablePage
+from store.api import Durability, SegmentInfo, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
 from store.local.damage import Findings
 from store.local.directory import Found, look_into
 from store.local.files import DirectoryFiles, Files
+from store.local.operations import info_of
 from store.local.overlay import OverlayFiles
 from store.local.recovery.journal_damage import Evidence
 from store.local.state.data_file import DATA_DIRECTORY, path_of
@@ -45,30 +47,17 @@ class Turns:
             self._ready.get()()
 
 
-class SegmentShape(NamedTuple):
-    """A segment as it is committed.
+@dataclass(frozen=True, slots=True)
+class SegmentShape(SegmentInfo):
+    """A segment as it is committed, and where it is stored.
 
     Attributes:
-        name: Its name.
-        start: Position of the first byte that is there.
-        length: Position behind the last one.
-        is_table: Whether it holds entries.
-        is_sealed: Whether it takes no more appends.
-        is_damaged: Whether the opening found that it lacks something.
-        modified_at_ms: When it was changed last; milliseconds since 1970.
         attributes: Numbers by id (16 bytes); a writer's id has the number of its last append.
         files: Paths of its data files, each with the position of its first byte.
     """
 
-    name: str
-    start: int
-    length: int
-    is_table: bool
-    is_sealed: bool
-    is_damaged: bool
-    modified_at_ms: int
-    attributes: dict[bytes, int]
-    files: Sequence[tuple[str, int]]
+    attributes: dict[bytes, int] = field(default_factory=dict)
+    files: Sequence[tuple[str, int]] = ()
 
     def place_of(self, position: int) -> tuple[str, int]:
         """Return the file in which a position lies, and the place there."""
@@ -130,16 +119,12 @@ class CheckedStore:
 
     def entries_of(self, table: str) -> Iterator[TableEntry]:
         """Yield all entries of a table. Raises StoreError."""
-        for page in self._pages_of(table):
-            yield from page
-
-    def _pages_of(self, table: str) -> Iterator[Sequence[TableEntry]]:
         continuation: bytes | None = None
         while True:
             page: TablePage = self.ask(
                 self.store.iterate_table, table, continuation=continuation, count=_PAGE_ENTRIES
             )
-            yield page.entries
+            yield from page.entries
             continuation = page.continuation
             if continuation is None:
                 return
@@ -161,30 +146,24 @@ class CheckedStore:
         return "" if self._evidence is None else self._evidence.directory
 
     def rewrite_table(self, name: str) -> int:
-        """Write a damaged table anew, with the entries that can be read and their versions.
+        """Compact a damaged table: what can be read is written anew, with its versions.
 
         Returns:
             How many entries it has.
+
+        Raises:
+            StoreError: It is as damaged as before.
         """
         segment = self._catalogue.committed_names[name]
-        assert segment.table is not None
+        table = segment.table
+        assert table is not None
         self.set_aside(name)
-        segment.corrupt = False
-        segment.block()
-        segment.table.compacting = True  # what a compaction does is done here
-        state = segment.pending
-        boundary, count = state.length, 0
-        if state.extents:
-            # The first entry that is written begins another file, so that the others go.
-            state.extents[-1][1].size_max = 0
-        for page in self._pages_of(name):
-            rows = [(entry.key, entry.value, entry.version) for entry in page]
-            self.ask(_write, self.store.writing.write, segment, rows)
-            count += len(rows)
-        self.ask(self.store.update_table, name, [], durability=Durability.DISK)
-        self.ask(lambda done: self.store.truncate_found(segment, boundary, done))
-        segment.table.compacting = False
-        return count
+        table.compact_at = 0
+        self.store.writing.committed(segment)
+        self.turns.until(lambda: not table.compacting)
+        if info_of(segment).is_damaged:
+            raise table.stopped or StoreError(f"table {name!r} takes no entries")
+        return len(table.index)
 
 
 def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
@@ -211,24 +190,8 @@ def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
         raise NotChecked(f"{error}: stop it first") from error
 
 
-def _write(write: Callable[..., None], segment: Segment, rows: list[Any], *, done: Any) -> None:  # noqa: ANN401  # of any operation
-    write(segment, rows, done, Durability.OS)
-
-
-def _lacks_entries(segment: Segment) -> bool:
-    return segment.table is not None and segment.table.is_damaged(segment.committed.start)
-
-
 def _shape_of(segment: Segment) -> SegmentShape:
     state = segment.committed
-    return SegmentShape(
-        segment.name,
-        state.start,
-        state.length,
-        segment.is_table,
-        state.sealed,
-        segment.corrupt or _lacks_entries(segment),
-        state.modified_at_ms,
-        state.attributes.all(),
-        [(path_of(file.number), base) for base, file in state.extents],
-    )
+    files = [(path_of(file.number), base) for base, file in state.extents]
+    info = asdict(info_of(segment))
+    return SegmentShape(**info, attributes=state.attributes.all(), files=files)

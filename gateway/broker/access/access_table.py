@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from gateway.broker.access.errors import Unusable
@@ -57,21 +58,18 @@ class AccessTable:
         stored = await self._kept.load()
         rows = Rows(is_fresh=not stored)
         for key, value in stored.items():
-            kind, rest = key[:1], key[1:]
-            if kind == _USER:
-                user = self._kept.unpacked(key, User.unpack, value)
-                rows.users[user.name] = user
-            elif kind == _PERMISSION:
-                permission = self._permission(key, value)
-                if permission is not None:
-                    rows.permissions.put([permission])
-            elif kind == _LIMITS:
-                rows.limits[rest.decode()] = self._kept.unpacked(key, _limits_of, value)
+            row = self._row(key, value)
+            if isinstance(row, User):
+                rows.users[row.name] = row
+            elif isinstance(row, Permission):
+                rows.permissions.put([row])
+            elif row is not None:
+                rows.limits[key[1:].decode()] = row
         return rows
 
-    def _permission(self, key: bytes, value: bytes) -> Permission | None:
+    def _row(self, key: bytes, value: bytes) -> User | Permission | Mapping[str, int] | None:
         try:
-            return self._kept.unpacked(key, Permission.unpack, value)
+            return self._kept.unpacked(key, partial(unpack_row, key), value)
         except Unusable as error:  # another version found it good
             what = "permission cannot be used, and allows nothing row=%.200r error=%s"
             log.error(what, value, error)  # noqa: TRY400  # for the operator
@@ -106,6 +104,23 @@ class AccessTable:
         if limits_of is not None:
             changes[_LIMITS + limits_of.encode()] = None
         await self._kept.write(changes)
+
+
+def unpack_row(key: bytes, value: bytes) -> User | Permission | Mapping[str, int] | None:
+    """Decode a row; None if it is only a mark.
+
+    Raises:
+        Unusable: This version cannot use it.
+        ValueError: It was never written; or a like error.
+    """
+    match key[:1]:
+        case b"u":
+            return User.unpack(value)
+        case b"p":
+            return Permission.unpack(value)
+        case b"l":
+            return _limits_of(value)
+    return None
 
 
 def _user_key(name: str) -> bytes:

@@ -1,18 +1,12 @@
 """Opening of the commits of a virtual host: reads their table and finishes what is under way."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import (
-    HEAD,
-    LAST,
-    PART,
-    SINK,
-    STAGE,
     HeadRow,
     PartRow,
     SinkRow,
@@ -20,7 +14,7 @@ from gateway.broker.commits.rows import (
     numbers_of,
     part_key,
     sink_of,
-    unpack_number,
+    unpack,
 )
 from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage, restored
@@ -29,8 +23,6 @@ from gateway.log.derived.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import TableEntry, TablePage
 from store.errors import CorruptSegment
-
-T = TypeVar("T")
 
 _PAGE_ROWS: Final = 100
 """Rows read at once; a stage's has up to 256 KiB."""
@@ -78,24 +70,26 @@ async def open_commits(ports: CommitsPorts) -> Commits:
 
 def _take(commits: Commits, found: _Found, table: str, entry: TableEntry) -> None:
     """Sort a row in. Raises CorruptSegment."""
-    kind, key, value = entry.key[:1], entry.key, entry.value
-    if kind == LAST:
-        commits.restore(_unpacked(table, key, unpack_number, value), entry.version)
-    elif kind == SINK:
-        commits.sinks.put(sink_of(key), _unpacked(table, key, SinkRow.unpack, value), entry.version)
-    elif kind == STAGE:
-        row, _ = _unpacked(table, key, StageRow.unpack, value)
-        (stage,) = numbers_of(key)
-        commits.stages.restore(stage, row)
-    elif kind == HEAD:
-        (number,) = numbers_of(key)
-        found.heads[number] = _unpacked(table, key, HeadRow.unpack, value)
-    elif kind == PART:
-        number, generation = numbers_of(key)
-        part, _ = _unpacked(table, key, PartRow.unpack, value)
-        found.parts.setdefault(number, {})[generation] = part
-    else:
-        raise CorruptSegment(f"the entry {key!r} of the table {table!r} is unknown")
+    key = entry.key
+    try:
+        row = unpack(key, entry.value)
+    except Exception as error:  # a value that was never written may fail in any way
+        what = "unknown" if isinstance(error, KeyError) else "damaged"
+        raise CorruptSegment(f"the entry {key!r} of the table {table!r} is {what}") from error
+    match row:
+        case int():
+            commits.restore(row, entry.version)
+        case SinkRow():
+            commits.sinks.put(sink_of(key), row, entry.version)
+        case StageRow() as stage, _:
+            (number,) = numbers_of(key)
+            commits.stages.restore(number, stage)
+        case HeadRow():
+            (number,) = numbers_of(key)
+            found.heads[number] = row
+        case PartRow() as part, _:
+            number, generation = numbers_of(key)
+            found.parts.setdefault(number, {})[generation] = part
 
 
 async def _resume(commits: Commits, number: int, head: HeadRow, rows: dict[int, PartRow]) -> None:
@@ -127,10 +121,3 @@ def _missing(number: int, part: PartRow, head: HeadRow) -> Stage:
         is_closed=True,
     )
     return restored(number, row)
-
-
-def _unpacked(table: str, key: bytes, unpack: Callable[[bytes], T], value: bytes) -> T:
-    try:
-        return unpack(value)
-    except Exception as error:  # a value that was never written may fail in any way
-        raise CorruptSegment(f"the entry {key!r} of the table {table!r} is damaged") from error

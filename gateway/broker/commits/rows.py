@@ -177,13 +177,10 @@ def unpack_number(value: bytes) -> int:
     return int(_NUMBER.unpack(value)[0])
 
 
-def check(key: bytes, value: bytes) -> None:
-    """Raise ValueError or a like error if a row was never packed."""
-    unpack = _UNPACK.get(key[:1])
-    if unpack is None:
-        raise ValueError(f"no row has the key {key!r}")
+def unpack(key: bytes, value: bytes) -> object:
+    """Decode a row, as its class does. Raises ValueError or a like error if it was never packed."""
     try:
-        unpack(value)
+        return _UNPACK[key[:1]](value)
     except struct.error as error:
         raise ValueError(str(error)) from error
 

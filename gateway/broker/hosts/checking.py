@@ -1,13 +1,11 @@
 """Streams and entries of tables, for the check of a store that no server has open."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from gateway.broker.access import access_table
 from gateway.broker.access.errors import Unusable
-from gateway.broker.access.model import Permission, User
 from gateway.broker.commits import rows as commit_rows
 from gateway.broker.hosts import virtual_hosts
 from gateway.broker.hosts.virtual_hosts import VirtualHostEntry
@@ -16,6 +14,7 @@ from gateway.broker.rules.policies import Policy
 from gateway.broker.streams import openings
 from gateway.broker.streams.catalogue import TOPOLOGY_PREFIX, StreamEntry
 from gateway.broker.streams.stream_storage import names_of
+from gateway.broker.topology import exchange_loading
 from gateway.log.recovery.log_opening import LogNames
 from store.api import TableEntry
 from store.errors import CorruptSegment
@@ -115,28 +114,19 @@ def rows_after_loss(table: str) -> list[TableEntry]:
     return [TableEntry(openings.KEY, b"")] if table == openings.TABLE else []
 
 
-def _unpack_of_access(row: TableEntry) -> object:
-    match row.key[:1]:
-        case b"u":
-            return User.unpack(row.value)
-        case b"p":
-            return Permission.unpack(row.value)
-    return json.loads(row.value)
-
-
 _ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
 _DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
 
 _UNPACK: Final[dict[str, Callable[[TableEntry], object]]] = {
-    access_table.TABLE: _unpack_of_access,
+    access_table.TABLE: lambda row: access_table.unpack_row(row.key, row.value),
     virtual_hosts.TABLE: lambda row: row.key[:1] != b"h" or VirtualHostEntry.unpack(row.value),
-    openings.TABLE: lambda row: int(json.loads(row.value)["unclean"]),
+    openings.TABLE: lambda row: openings.unpack(row.value),
     _CATALOGUE: lambda row: (
-        dict(json.loads(row.value))
+        exchange_loading.unpack_row(row)
         if row.key.startswith(TOPOLOGY_PREFIX)
         else StreamEntry.unpack(row)
     ),
     "policies_kvtable/": lambda row: Policy.unpack(row.value),
-    "/_commits_kvtable/": lambda row: commit_rows.check(row.key, row.value),
+    "/_commits_kvtable/": lambda row: commit_rows.unpack(row.key, row.value),
 }
 """By a part of the table's name what reads its entries; of other tables any entry is good."""

@@ -8,6 +8,7 @@ given out again can be told from its first use.
 import json
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from gateway.log.derived.tracking import create_table_if_missing
@@ -50,7 +51,10 @@ class Openings:
         found: Pending[Any] = Pending()
         self._store.read_table(TABLE, [KEY], done=found.settle)
         (entry,) = await found
-        stored = None if entry is None else _unpacked(entry.value)
+        stored: tuple[int, bool] | None = None
+        if entry is not None:
+            with suppress(ValueError, TypeError, KeyError):
+                stored = unpack(entry.value)
         if stored is not None:
             self.unclean_count = stored[0] + (not stored[1])
         # What a damaged table still has is perhaps not what was written last.
@@ -112,12 +116,10 @@ class Openings:
         await written
 
 
-def _unpacked(value: bytes) -> tuple[int, bool] | None:
-    """Decode the count and the mark of a clean end; None if they are damaged."""
-    try:
-        fields = json.loads(value)
-        count, is_clean = fields["unclean"], fields["clean"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    is_sound = type(count) is int and type(is_clean) is bool and count >= 0
-    return (count, is_clean) if is_sound else None
+def unpack(value: bytes) -> tuple[int, bool]:
+    """Decode the count and the mark of a clean end. Raises ValueError or a like error."""
+    fields = json.loads(value)
+    count, is_clean = fields["unclean"], fields["clean"]
+    if type(count) is not int or type(is_clean) is not bool or count < 0:
+        raise ValueError("this is no count of openings")
+    return count, is_clean

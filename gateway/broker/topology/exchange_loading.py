@@ -10,7 +10,7 @@ stream. If either is gone, the binding is dead; the next opening removes it.
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gateway.broker.streams.catalogue import DELETING
 from gateway.broker.streams.streams import Streams
@@ -26,6 +26,7 @@ from gateway.broker.topology.exchange import (
     Exchange,
 )
 from gateway.broker.topology.exchanges import Exchanges
+from store.api import TableEntry
 from store.errors import CorruptSegment, StoreError
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,25 @@ _PREDECLARED: Final = (
     ("amq.rabbitmq.log", TOPIC),  # bindings store a place in this list: add at the end
 )
 
-Values = Mapping[bytes, dict[str, Any]]
+
+class ExchangeRow(NamedTuple):
+    """An exchange as it is stored, with its number and its state."""
+
+    exchange: Exchange
+    number: int
+    state: str
+
+
+class BindingRow(NamedTuple):
+    """A binding as it is stored, with the numbers of its exchange and its stream."""
+
+    exchange: int
+    stream: int
+    routing_key: str
+    arguments: dict[str, Any]
+
+
+Rows = Mapping[bytes, ExchangeRow | BindingRow | None]
 
 
 async def open_exchanges(streams: Streams) -> Exchanges:
@@ -58,9 +77,9 @@ async def open_exchanges(streams: Streams) -> Exchanges:
         exchanges.adopt(Declared(exchange, number, is_stored=True))
     rows, streams.catalogue.topology = streams.catalogue.topology, []
     try:
-        values = {row.key: json.loads(row.value) for row in rows}
-        dead = _load_exchanges(exchanges, streams, values)
-        dead += _load_bindings(exchanges, streams, values)
+        unpacked = {row.key: unpack_row(row) for row in rows}
+        dead = _load_exchanges(exchanges, streams, unpacked)
+        dead += _load_bindings(exchanges, streams, unpacked)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         reason = (
             f"the exchanges of the virtual host {streams.virtual_host!r} are damaged: {error!r}"
@@ -73,42 +92,52 @@ async def open_exchanges(streams: Streams) -> Exchanges:
     return exchanges
 
 
-def _load_exchanges(exchanges: Exchanges, streams: Streams, values: Values) -> list[bytes]:
+def unpack_row(row: TableEntry) -> ExchangeRow | BindingRow | None:
+    """Decode a row; None if it is of neither kind.
+
+    Raises:
+        ValueError: It was never written; or a like error.
+    """
+    fields = json.loads(row.value)
+    if row.key.startswith(EXCHANGE_KEY):
+        number, state = fields.pop("number"), fields.pop("state")
+        return ExchangeRow(Exchange(**fields), number, state)
+    return BindingRow(**fields) if row.key.startswith(BINDING_KEY) else None
+
+
+def _load_exchanges(exchanges: Exchanges, streams: Streams, rows: Rows) -> list[bytes]:
     """Load the exchanges; return the keys of dead ones."""
     dead: list[bytes] = []
-    found = [key for key in values if key.startswith(EXCHANGE_KEY)]
-    for key in sorted(found, reverse=True):  # of two with the same name the later one lives
-        fields = dict(values[key])
-        number, state = fields.pop("number"), fields.pop("state")
-        streams.storage.note_generation(number)
-        exchange = Exchange(**fields)
-        if state == DELETING or exchange.name in exchanges:
+    for key in sorted(rows, reverse=True):  # of two with the same name the later one lives
+        row = rows[key]
+        if not isinstance(row, ExchangeRow):
+            continue
+        streams.storage.note_generation(row.number)
+        if row.state == DELETING or row.exchange.name in exchanges:
             dead.append(key)
         else:
-            exchanges.adopt(Declared(exchange, number, is_stored=True))
+            exchanges.adopt(Declared(row.exchange, row.number, is_stored=True))
     return dead
 
 
-def _load_bindings(exchanges: Exchanges, streams: Streams, values: Values) -> list[bytes]:
+def _load_bindings(exchanges: Exchanges, streams: Streams, rows: Rows) -> list[bytes]:
     """Load the bindings; return the keys of dead ones, and of exchanges that go with them."""
     dead: list[bytes] = []
     unbound: set[int] = set()
     by_generation = {stream.entry.generation: stream for stream in streams}
-    for key, fields in values.items():
-        if not key.startswith(BINDING_KEY):
+    for key, row in rows.items():
+        if not isinstance(row, BindingRow):
             continue
-        number = fields["exchange"]
-        declared, stream = exchanges.by_number.get(number), by_generation.get(fields["stream"])
+        declared, stream = exchanges.by_number.get(row.exchange), by_generation.get(row.stream)
         if declared is None or stream is None:
             dead.append(key)
-            unbound.add(number)
+            unbound.add(row.exchange)
             continue
-        routing_key, arguments = fields["routing_key"], fields["arguments"]
         binding = Binding(
             source=declared.exchange.name,
             destination=stream.name,
-            routing_key=routing_key,
-            arguments=arguments,
+            routing_key=row.routing_key,
+            arguments=row.arguments,
         )
         exchanges.join(declared, key, binding, stream)
     for declared in filter(None, map(exchanges.by_number.get, unbound)):

@@ -83,16 +83,12 @@ def verify(
     """
     first = dict(marks).get(0, first)
     is_sound, end, found, following = are_sound(view, len(view), seed)
-    reason = NEEDS_BYTES
-    if is_sound:
-        if end and found == (found if first is None and not marks else first):
-            return Verified(reason, end, found, following)
-    else:  # find out what is wrong, and where
-        reason, end, found, following = _follow(view, seed)
-        crc_reason, crc_end = verify_data(view[:end])
-        if crc_reason == BAD_CRC:
-            reason, end = crc_reason, crc_end
-    return _with_following(view, _judge(view, seed, (reason, end), first, marks))
+    if is_sound and end and found == (found if first is None and not marks else first):
+        return Verified(NEEDS_BYTES, end, found, following)
+    reason, _, chunks = walk_chunks(view, 0, len(view))
+    if not is_sound:  # find out what is wrong, and where
+        chunks, reason = _run(view, seed, chunks, reason)
+    return _with_following(view, _judge(chunks, reason, first, marks))
 
 
 def _with_following(view: memoryview, judged: Verified) -> Verified:
@@ -107,19 +103,11 @@ def _with_following(view: memoryview, judged: Verified) -> Verified:
     return judged
 
 
-def _judge(
-    view: memoryview,
-    seed: int,
-    stop: tuple[int, int],
-    first: int | None,
-    marks: Sequence[Mark],
-) -> Verified:
+def _judge(chunks: list[Chunk], reason: int, first: int | None, marks: Sequence[Mark]) -> Verified:
     """Decide which chunks of a run have the right offsets; the others are damaged.
 
-    `stop`: the reason and the place of the first chunk that is damaged in itself.
+    `reason`: why the run ends.
     """
-    reason, end = stop
-    chunks, run_reason = _run(view, seed, reason, end)
     if not chunks:
         return Verified(reason, 0, first, first)
     place = _first_in_order(chunks, first or 0, marks)
@@ -130,7 +118,7 @@ def _judge(
         if chunk[2] != expected:
             return Verified(NOT_NEXT, chunk[0], begin, expected)
         expected += chunk[3]
-    return Verified(run_reason, _end_of(chunks), begin, expected)
+    return Verified(reason, _end_of(chunks), begin, expected)
 
 
 def _first_in_order(chunks: list[Chunk], first: int, marks: Sequence[Mark]) -> int:
@@ -160,31 +148,23 @@ def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
     return behind == len(marks) or chunk_id + records <= marks[behind][1]
 
 
-def _run(view: memoryview, seed: int, reason: int, end: int) -> tuple[list[Chunk], int]:
-    """List the chunks up to the first one that is damaged in itself, and return the reason."""
-    _, _, chunks = walk_chunks(view, 0, len(view))
-    if reason != NOT_NEXT:
-        return [chunk for chunk in chunks if chunk[0] < end], reason
+def _run(view: memoryview, seed: int, chunks: list[Chunk], reason: int) -> tuple[list[Chunk], int]:
+    """Return the chunks before the first that is damaged in itself, and why they end there."""
     for number, (place, size, *_) in enumerate(chunks):
         own = view[place : place + size]
-        own_reason = _follow(own, seed)[0] or verify_data(own)[0]
+        own_reason = (
+            check_seals(own, 0, size, seed)[0]
+            or follow_chunks(own, 0, size)[0]
+            or verify_data(own)[0]
+        )
         if own_reason != NEEDS_BYTES:
             return chunks[:number], own_reason
-    return chunks, walk_chunks(view, 0, len(view))[0]
+    return chunks, reason
 
 
 def _end_of(chunks: list[Chunk]) -> int:
     place, size, *_ = chunks[-1]
     return place + size
-
-
-def _follow(view: memoryview, seed: int) -> tuple[int, int, int, int]:
-    """Check all but the data of all whole chunks: as `follow_chunks`, and the seals."""
-    reason, end, first, following = follow_chunks(view, 0, len(view))
-    seal_reason, seal_end = check_seals(view, 0, len(view), seed)
-    if seal_reason == BAD_SEAL and seal_end <= end:
-        return seal_reason, seal_end, first, following
-    return reason, end, first, following
 
 
 def verify_data(view: memoryview) -> tuple[int, int]:

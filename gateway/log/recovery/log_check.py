@@ -6,7 +6,7 @@ chunks judge the stored index and the snapshot, which an opening believes.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 from gateway.log.damage.flaws import Flaw, Part, Sink
 from gateway.log.damage.verification import Chunk
@@ -34,25 +34,6 @@ _REASONS: Final = {
 _REFERENCES_MAX: Final = 1 << 20
 
 
-class StreamReport:
-    """Findings of the check of one stream.
-
-    Attributes:
-        chunks: Number of sound chunks.
-        records: Number of records in them.
-        start: Position of the first byte that is there.
-        flaws: Everything that is damaged.
-    """
-
-    def __init__(self) -> None:
-        self.chunks = self.records = self.start = 0
-        self.flaws: list[Flaw] = []
-
-    def flaws_of(self, part: Part) -> list[Flaw]:
-        """Return the flaws of one part."""
-        return [flaw for flaw in self.flaws if flaw.part is part]
-
-
 class StreamCheck:
     """The check of one stream; takes what the walk over its chunks finds.
 
@@ -63,6 +44,12 @@ class StreamCheck:
         generation: The stream's, under which the table has the snapshot.
         first: Offset of the first record that was ever stored.
         walked: Told the number of bytes of each slice.
+
+    Attributes:
+        chunks: Number of sound chunks.
+        records: Number of records in them.
+        start: Position of the first byte that is there.
+        flaws: Everything that is damaged.
     """
 
     def __init__(
@@ -79,25 +66,25 @@ class StreamCheck:
         self._table, self._generation = table, generation
         self._first = first
         self._walked = walked
-        self._report = StreamReport()
-        self._at = 0
+        self.chunks = self.records = self.start = self._at = 0
+        self.flaws: list[Flaw] = []
         self._is_whole = True  # the bytes end with a chunk
-        self._index = StoredIndex("", 0, b"", 0, self._report.flaws.append)
+        self._index = StoredIndex("", 0, b"", 0, self.flaws.append)
         # The snapshot, until the chunks before its end were compared; and whether it fits.
         self._snapshot: Snapshot | None = None
         self._is_fitting = False
         # The publishing ids of the snapshot, and those of the chunks.
         self._known, self._seen = (PublisherSequences("", _REFERENCES_MAX) for _ in range(2))
 
-    async def run(self) -> StreamReport:
-        """Check the stream. Raises StoreError if its chunks cannot be read."""
-        store, names, found = self._store, self._names, self._report.flaws.append
+    async def run(self) -> Self:
+        """Check the stream, and return this. Raises StoreError if its chunks cannot be read."""
+        store, names, found = self._store, self._names, self.flaws.append
         segment, seed = names.data_segment, seal_seed(names.data_segment)
         reader: Reader = await asked(lambda done: store.open_reader(segment, done=done))
         writer = writer_of(segment)
         number: int = await asked(lambda done: store.get_attribute(segment, writer, done=done))
         last = end_offset(number, reader)
-        start = self._at = self._report.start = reader.start
+        start = self._at = self.start = reader.start
         begun, entries = await read_index(store, names.index_segment, found)
         self._index = StoredIndex(names.index_segment, begun, entries or b"", start, found)
         await self._load_snapshot(reader, seed, last)
@@ -109,7 +96,11 @@ class StreamCheck:
             what = f"the next offset is {last} by the writer's number, {following} by the chunks"
             found(Flaw(Part.CHUNKS, what, segment, reader.length))
         await FilterPages(store, names.filter_segment).load(found)
-        return self._report
+        return self
+
+    def flaws_of(self, part: Part) -> list[Flaw]:
+        """Return the flaws of one part."""
+        return [flaw for flaw in self.flaws if flaw.part is part]
 
     async def _load_snapshot(self, reader: Reader, seed: int, last: int | None) -> None:
         """Read the snapshot as an opening does."""
@@ -120,12 +111,12 @@ class StreamCheck:
             pass
         except StoreError as error:
             found(f"it cannot be read: {error}")
-        if not self._report.flaws_of(Part.SNAPSHOT):
+        if not self.flaws_of(Part.SNAPSHOT):
             fitting = await restore(self._known, reader, seed, snapshot, last, found)
             self._is_fitting = fitting is snapshot
         # One whose chunks are gone, or were lost in a power cut, cannot be compared.
         is_there = snapshot is not None and reader.start < snapshot.position <= reader.length
-        if is_there and not self._report.flaws_of(Part.SNAPSHOT):
+        if is_there and not self.flaws_of(Part.SNAPSHOT):
             self._snapshot = snapshot
 
     # The walk
@@ -134,8 +125,8 @@ class StreamCheck:
         """Count and compare sound chunks whose places count from a position."""
         self._count_to(position)
         self._is_whole = self._is_whole or bool(chunks)
-        self._report.chunks += len(chunks)
-        self._report.records += sum(chunk[3] for chunk in chunks)
+        self.chunks += len(chunks)
+        self.records += sum(chunk[3] for chunk in chunks)
         self._index.compare(position, chunks)
         for place, trailer in trailers:
             if self._snapshot is not None and position + place >= self._snapshot.position:
@@ -173,10 +164,10 @@ class StreamCheck:
             self._snapshot_flaw("the mark of the last unit is not that of the chunks")
 
     def _chunk_flaw(self, what: str, position: int) -> None:
-        self._report.flaws.append(Flaw(Part.CHUNKS, what, self._names.data_segment, position))
+        self.flaws.append(Flaw(Part.CHUNKS, what, self._names.data_segment, position))
 
     def _snapshot_flaw(self, what: str) -> None:
-        self._report.flaws.append(Flaw(Part.SNAPSHOT, what, self._table))
+        self.flaws.append(Flaw(Part.SNAPSHOT, what, self._table))
 
     def _count_to(self, position: int) -> None:
         self._walked(position - self._at)

@@ -1,6 +1,7 @@
 """Everything that the controller knows, in memory and in its table."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from gateway.pravega.controller.directory import Directory
 from gateway.pravega.controller.ended import EndedStreams
@@ -26,6 +27,8 @@ from gateway.pravega.controller.tables.model import KeyValueTable
 from gateway.pravega.controller.tables.names import stream_of
 from gateway.pravega.controller.times.writers import Times
 from store.errors import CorruptSegment
+
+R = TypeVar("R")
 
 GroupName = tuple[str, str]
 """Scope and name of a group of readers."""
@@ -63,23 +66,26 @@ class Registry:
         """Read the table. Raises CorruptSegment: an entry cannot be read."""
         rows = await self._table.load()
         ended: list[Ended] = []
-        take: dict[bytes, Callable[[str, bytes], object]] = {
-            SCOPE: lambda name, _: self.scopes.setdefault(name, Directory()),
-            STREAM: lambda _, row: self._keep(Stream.from_bytes(row)),
-            ENDED: lambda _, row: ended.append(Ended.from_bytes(row)),
-            GROUP: lambda _, row: self._keep_group(ReaderGroup.from_bytes(row)),
-            TIMES: lambda _, row: self._keep_times(Times.from_bytes(row)),
-            PLACE: self._keep_place,
-            KEY_VALUE_TABLE: lambda _, row: self.tables.load(row),
-            TRANSACTION: lambda _, row: self._keep_transaction(Transaction.from_bytes(row)),
+        take: dict[bytes, Callable[[bytes, bytes], object]] = {
+            SCOPE: lambda key, _: self.scopes.setdefault(_name_of(key), Directory()),
+            STREAM: lambda key, row: self._keep(_whole(_of(key, _key, Stream.from_bytes(row)))),
+            ENDED: lambda key, row: ended.append(_of(key, _ended_key, Ended.from_bytes(row))),
+            GROUP: lambda key, row: self._keep_group(
+                _of(key, _group_key, ReaderGroup.from_bytes(row))
+            ),
+            TIMES: lambda key, row: self._keep_times(_of(key, _times_key, Times.from_bytes(row))),
+            PLACE: self._load_place,
+            KEY_VALUE_TABLE: self.tables.load,
+            TRANSACTION: lambda key, row: self._keep_transaction(
+                _of(key, _transaction_key, Transaction.from_bytes(row))
+            ),
         }
         for key in sorted(rows):
-            kind, mark, name = key.partition(b"\0")
+            kind, mark, _ = key.partition(b"\0")
             try:
-                take[kind + mark](name.decode(), rows[key])
+                take[kind + mark](key, rows[key])
             except UNREADABLE as error:
-                text = f"the controller's entry {key!r} cannot be read ({error!r})"
-                raise CorruptSegment(f"{text}: hutch store check --repair") from None
+                self._refuse(key, error)
         self.ended.load(ended)
         for stream, some in self.transactions.items():
             ordered = sorted(some.values(), key=lambda each: each.began_ms)
@@ -151,9 +157,9 @@ class Registry:
         )
         gone = await self._end(ended)
         keys = [_transaction_key(each) for each in self.transactions_of(stream)]
-        keys += [_place_key(stream, each) for each in self.places_of(stream)]
-        if (stream.scope, stream.name) in self.times:
-            keys.append(TIMES + f"{stream.scope}/{stream.name}".encode())
+        keys += [_place_key(stream.scope, stream.name, each) for each in self.places_of(stream)]
+        if (times := self.times.get((stream.scope, stream.name))) is not None:
+            keys.append(_times_key(times))
         await self._table.remove([_key(stream), *keys, *gone])
         del self.scopes[stream.scope][stream.name]
         self.transactions.pop((stream.scope, stream.name), None)
@@ -187,21 +193,19 @@ class Registry:
 
     async def save_times(self, times: Times) -> None:
         """Write the times of a stream as they are now."""
-        await self._table.write(
-            {TIMES + f"{times.scope}/{times.stream}".encode(): times.to_bytes()}
-        )
+        await self._table.write({_times_key(times): times.to_bytes()})
         self._keep_times(times)
 
     async def save_place(self, stream: Stream, place: Place) -> None:
         """Note a place of a stream, which is behind all others."""
-        await self._table.write({_place_key(stream, place): place.to_bytes()})
+        await self._table.write({_place_key(stream.scope, stream.name, place): place.to_bytes()})
         self.places.setdefault((stream.scope, stream.name), []).append(place)
 
     async def forget_places(self, stream: Stream, places: Sequence[Place]) -> None:
         """Remove some places of a stream."""
         if not places:
             return
-        await self._table.remove([_place_key(stream, each) for each in places])
+        await self._table.remove([_place_key(stream.scope, stream.name, each) for each in places])
         gone = {each.at_ms for each in places}
         left = [each for each in self.places_of(stream) if each.at_ms not in gone]
         if left:
@@ -220,9 +224,14 @@ class Registry:
         await self._table.remove([_group_key(group)])
         self._drop_group(group.scope, group.name)
 
-    def _keep_place(self, name: str, row: bytes) -> None:
-        scope, stream, _ = name.split("/")
-        self.places.setdefault((scope, stream), []).append(Place.from_bytes(row))
+    def _refuse(self, key: bytes, error: Exception) -> None:
+        text = f"the controller's entry {key!r} cannot be read ({error!r})"
+        raise CorruptSegment(f"{text}: hutch store check --repair") from None
+
+    def _load_place(self, key: bytes, row: bytes) -> None:
+        scope, stream, _ = _name_of(key).split("/")
+        place = _of(key, lambda each: _place_key(scope, stream, each), Place.from_bytes(row))
+        self.places.setdefault((scope, stream), []).append(place)
 
     def _keep_times(self, times: Times) -> None:
         self.times[times.scope, times.stream] = times
@@ -249,6 +258,23 @@ class Registry:
         some[transaction.identity] = transaction
 
 
+def _name_of(key: bytes) -> str:
+    return key.partition(b"\0")[2].decode()
+
+
+def _of(key: bytes, key_of: Callable[[R], bytes], record: R) -> R:
+    """Return a record that stands under its own key. Raises ValueError."""
+    if key_of(record) != key:
+        raise ValueError(f"the entry {key_of(record)!r} stands there")
+    return record
+
+
+def _whole(stream: Stream) -> Stream:
+    """Return a stream from which all follows that it is asked for; else one of UNREADABLE."""
+    _ = stream.history.last, stream.history.open, stream.history.next_number, stream.given_up
+    return stream
+
+
 def _key(stream: Stream) -> bytes:
     return STREAM + f"{stream.scope}/{stream.name}".encode()
 
@@ -257,9 +283,13 @@ def _ended_key(ended: Ended) -> bytes:
     return ENDED + f"{ended.scope}/{ended.name}".encode()
 
 
-def _place_key(stream: Stream, place: Place) -> bytes:
+def _place_key(scope: str, stream: str, place: Place) -> bytes:
     """Return a key that sorts by time."""
-    return PLACE + f"{stream.scope}/{stream.name}/{place.at_ms:016}".encode()
+    return PLACE + f"{scope}/{stream}/{place.at_ms:016}".encode()
+
+
+def _times_key(times: Times) -> bytes:
+    return TIMES + f"{times.scope}/{times.stream}".encode()
 
 
 def _group_key(group: ReaderGroup) -> bytes:

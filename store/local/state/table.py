@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
-from store.errors import KeyVersionMismatch
+from store.errors import KeyVersionMismatch, StoreError
 from store.local.state.key_order import KeyOrder, Ordering
 from store.local.state.table_entries import StoredEntry, seed_of
 
@@ -59,6 +59,7 @@ class Table:
         "live_bytes",
         "overlay",
         "seed",
+        "stopped",
         "when_ordered",
     )
 
@@ -75,6 +76,8 @@ class Table:
         self.compacting = False
         # Garbage that leads to a compaction; 0: any.
         self.compact_at: float = GARBAGE_BYTES_MIN
+        # What stopped the last compaction, if it has not come to its end.
+        self.stopped: StoreError | None = None
         # Positions whose entries were lost, as the opening found them, in order.
         self.damaged: list[range] = []
         # Keys in order, made when they are first asked for; and those that wait for it.

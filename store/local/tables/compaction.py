@@ -156,6 +156,7 @@ class Compactor:
     def _end(self, run: Run, error: StoreError | None) -> None:
         table, state = run.table, run.segment.committed
         table.compacting = False
+        table.stopped = error
         if error is not None:
             # Not again at once: what stopped it may stop it again.
             garbage = table.garbage_bytes(state.length - state.start)

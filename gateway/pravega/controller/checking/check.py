@@ -17,13 +17,13 @@ from gateway.pravega.controller.checking.streams import flaws_of
 def findings(records: Records, held: Held) -> Iterator[Finding]:
     """Yield all that is found, damage and notes."""
     yield from loose_rows(records)
-    for stream in records.streams.values():
+    for stream in records.known_streams.values():
         yield from flaws_of(stream, held)
     for group in records.groups.values():
         yield from flaws_of_group(group, records, held)
-    for table in records.tables.values():
+    for table in records.tables.all():
         yield from flaws_of_table(table, held)
-    for transaction in records.transactions:
+    for transaction in records.all_transactions():
         yield from flaws_of_transaction(transaction, records, held)
     yield from leftovers(records, held)
 
@@ -32,7 +32,7 @@ def segments_of_streams(records: Records, held: Held) -> list[str]:
     """Return the names of all segments of streams that are there."""
     return [
         name
-        for stream in records.streams.values()
+        for stream in records.known_streams.values()
         for name in map(stream.segment_name, sorted(stream.history.segments))
         if is_segment(name, held)
     ]

@@ -1,26 +1,11 @@
 """Findings of a check, and what it is told of the store's segments."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from store.api import SegmentInfo
 
-class Shape(Protocol):
-    """A segment as the store has it."""
-
-    @property
-    def start(self) -> int: ...
-
-    @property
-    def length(self) -> int: ...
-
-    @property
-    def is_table(self) -> bool: ...
-
-    @property
-    def is_sealed(self) -> bool: ...
-
-
-Held = Mapping[str, Shape]
+Held = Mapping[str, SegmentInfo]
 """All segments and tables of a store, by name."""
 
 UNDER_WAY = "a change is under way and is finished at the next start"

@@ -15,8 +15,8 @@ from store.api import PART_MARKS, TRANSACTION_MARK
 
 def leftovers(records: Records, held: Held) -> Iterator[Finding]:
     """Yield one finding for each `scope/stream` that has such segments, in a known scope."""
-    tables = {name for each in records.tables.values() for name in each.segment_names}
-    parts = {name for each in records.transactions for name in parts_of(each)}
+    tables = {name for each in records.tables.all() for name in each.segment_names}
+    parts = {name for each in records.all_transactions() for name in parts_of(each)}
     found: dict[str, list[str]] = {}
     for name in sorted(held):
         scope, _, rest = name.partition("/")
@@ -39,8 +39,8 @@ def _belongs(segment: str, records: Records, held: Held) -> bool:
     scope, name, identity = place
     of = marked(name)
     if of is not None:
-        return (scope, of) in records.streams or is_segment(segment_name(scope, of, 0), held)
-    stream = records.streams.get((scope, name))
+        return (scope, of) in records.known_streams or is_segment(segment_name(scope, of, 0), held)
+    stream = records.known_streams.get((scope, name))
     return stream is not None and _has(stream, identity)
 
 
@@ -53,7 +53,7 @@ def _base(segment: str) -> str:
 def _is_part_of_unsettled(segment: str, records: Records) -> bool:
     """Return whether a part of a transaction is deleted with its stream."""
     place = place_of(_base(segment))
-    stream = None if place is None else records.streams.get((place[0], place[1]))
+    stream = None if place is None else records.known_streams.get((place[0], place[1]))
     return stream is not None and not stream.state.is_settled
 
 

@@ -25,7 +25,7 @@ def flaws_of_group(group: ReaderGroup, records: Records, held: Held) -> Iterator
     if group.is_ending:
         yield note(UNDER_WAY, owner)
         return
-    if (group.scope, GROUP + group.name) not in records.streams:
+    if (group.scope, GROUP + group.name) not in records.known_streams:
         stream = f"{group.scope}/{GROUP}{group.name}"
         yield Finding(f"the group of readers has lost its stream {stream}", owner)
     for stream in sorted(group.starts.keys() | group.ends.keys()):
@@ -36,7 +36,7 @@ def flaws_of_group(group: ReaderGroup, records: Records, held: Held) -> Iterator
 
 def _is_stream(scope: str, name: str, records: Records, held: Held) -> bool:
     """Return whether there is a stream, which may have been made without the controller."""
-    return (scope, name) in records.streams or is_segment(segment_name(scope, name, 0), held)
+    return (scope, name) in records.known_streams or is_segment(segment_name(scope, name, 0), held)
 
 
 def flaws_of_table(table: KeyValueTable, held: Held) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def flaws_of_table(table: KeyValueTable, held: Held) -> Iterator[Finding]:
 def flaws_of_transaction(each: Transaction, records: Records, held: Held) -> Iterator[Finding]:
     """Yield what is wrong with a transaction."""
     owner = f"transaction={each.identity:032x} stream={each.scope}/{each.stream}"
-    if (each.scope, each.stream) not in records.streams:
+    if (each.scope, each.stream) not in records.known_streams:
         what = "the stream of a transaction is missing"
         yield Finding(what, owner, is_damage=not each.state.is_over)
     elif each.state is TransactionState.OPEN:
@@ -95,7 +95,7 @@ def _may_be_cut_short(names: Sequence[str], missing: Sequence[str], held: Held) 
 
 def loose_rows(records: Records) -> Iterator[Finding]:
     """Yield the scopes, places and times that things need or have, and that are not there."""
-    for scope in sorted(_scopes(records) - records.scopes):
+    for scope in sorted(_scopes(records) - set(records.scopes)):
         yield Finding("the scope has streams or tables, and is not there", f"scope={scope}")
     for what, names in (("places of retention", records.places), ("times", records.times)):
         for scope, name in sorted(_missing(names, records)):
@@ -103,8 +103,9 @@ def loose_rows(records: Records) -> Iterator[Finding]:
 
 
 def _scopes(records: Records) -> set[str]:
-    return {scope for names in (records.streams, records.tables) for scope, _ in names}
+    of_tables = {each.scope for each in records.tables.all()}
+    return of_tables | {scope for scope, _ in records.known_streams}
 
 
 def _missing(names: Iterable[Name], records: Records) -> set[Name]:
-    return {name for name in names if name not in records.streams}
+    return {name for name in names if name not in records.known_streams}

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.pravega.controller.checking.finding import UNDER_WAY, Finding, Held, Shape, note
+from gateway.pravega.controller.checking.finding import UNDER_WAY, Finding, Held, note
 from gateway.pravega.controller.history import covers_all
 from gateway.pravega.controller.model import State, Stream
+from store.api import SegmentInfo
 
 _WITHOUT_SEGMENTS: Final = {State.CREATING, State.DELETING}
 """Segments may be missing while these changes are under way."""
@@ -37,13 +38,13 @@ def flaws_of(stream: Stream, held: Held) -> Iterator[Finding]:
     yield from _flaws_of_cut(stream, held)
 
 
-def _flaw_of_segment(shape: Shape | None, *, is_sealed: bool | None) -> str:
+def _flaw_of_segment(shape: SegmentInfo | None, *, is_sealed: bool | None) -> str:
     """Return what is wrong with a segment, which is to be sealed, or not, or perhaps."""
     if shape is None:
         return "a segment of the stream is missing"
     if shape.is_table:
         return "a segment of the stream is a table"
-    if is_sealed is None or shape.is_sealed == is_sealed:
+    if is_sealed is None or shape.sealed == is_sealed:
         return ""
     return (
         "a segment that has ended is not sealed"

@@ -17,9 +17,12 @@ class KnownTables:
         self._rows = rows
         self._scopes: dict[str, Directory[KeyValueTable]] = {}
 
-    def load(self, row: bytes) -> None:
-        """Take in a table's row."""
-        self._keep(KeyValueTable.from_bytes(row))
+    def load(self, key: bytes, row: bytes) -> None:
+        """Take in a table's row. Raises ValueError or a like error if it is none."""
+        table = KeyValueTable.from_bytes(row)
+        if _key(table) != key or len(table.segment_names) != table.config.partitions:
+            raise ValueError(f"the entry {_key(table)!r} stands there")
+        self._keep(table)
 
     def of(self, scope: str) -> Directory[KeyValueTable]:
         """Return the tables of a scope, by name."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
-from gateway.commands.store_check import Progress
+from gateway.commands.progress import Progress
 from store.api import Durability
 from store.local.files import DirectoryFiles
 from tests.unit.store.local.opened import opened

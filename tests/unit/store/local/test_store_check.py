@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store.api import TableEntry
-from store.errors import OtherFormat, StoreError
+from store.errors import DiskFull, OtherFormat, StoreError
 from store.local.files import DirectoryFiles
 from store.local.recovery.checkpoint_file import BEGINNING_BYTES, FORMAT_NUMBER
 from store.local.store_check import NotChecked, open_to_check
@@ -60,7 +60,7 @@ def test_a_sound_store_has_no_damage_and_stays_as_it_is(directory: Path) -> None
 
     assert checked.damage == []
     assert (segment.name, segment.start, segment.length) == ("segment", 0, 10)
-    assert (segment.is_table, segment.is_damaged, segment.is_sealed) == (False, False, False)
+    assert (segment.is_table, segment.is_damaged, segment.sealed) == (False, False, False)
     path, place = segment.place_of(5)
     assert (directory / path).read_bytes()[place:10] == b"bytes"
     assert table.is_table
@@ -98,6 +98,25 @@ def test_a_damaged_table_is_found_and_written_anew_with_all_other_entries(direct
         key: key + LONG for key in KEYS if key != KEYS[7]
     }
     assert {key: entry.version for key, entry in entries.items()} == versions
+    checked.close()
+
+
+def test_a_table_that_cannot_be_written_anew_stays_damaged_and_the_reason_is_told(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip(file_with(directory, KEYS[7]), KEYS[7] + LONG, len(KEYS[7]) + 300)
+    checked = open_to_check(directory, repairs=True)
+    writing = checked.store.writing
+    full = DiskFull("no space is left")
+    monkeypatch.setattr(writing, "write", lambda *arguments: arguments[2](full))
+
+    with pytest.raises(DiskFull, match="no space is left"):
+        checked.rewrite_table("table")
+    with pytest.raises(StoreError):  # a command tells it and goes on
+        checked.rewrite_table("table")
+
+    monkeypatch.undo()
+    assert checked.rewrite_table("table") == len(KEYS) - 1
     checked.close()
 
 

@@ -17,17 +17,20 @@ from gateway.broker.hosts.checking import (
 from gateway.broker.hosts.virtual_hosts import VirtualHostEntry
 from gateway.broker.streams import openings
 from gateway.broker.streams.catalogue import StreamEntry, key_of
+from gateway.broker.topology.exchange import Binding, Declared, Exchange
 from gateway.log import names
 from store.api import TableEntry
 
 STREAM = StreamEntry("orders", 7, {"max-age": "1h"})
+DECLARED = Declared(Exchange("x"), 1, is_stored=True)
 STAGE = StageRow(user="u", sink="q", batch=1, stream="orders", generation=7)
 SOUND = [
     (names.meta_table("/"), TableEntry(b"orders", STREAM.pack())),
     (names.commits_table("/"), TableEntry(b"n", pack_number(5))),
     (names.commits_table("/"), TableEntry(stage_key(1), STAGE.pack(b""))),
     (names.commits_table("/"), TableEntry(part_key(1, 2), PartRow("s", (3,)).pack())),
-    (names.meta_table("/"), TableEntry(b"amq.binding.1", b'{"exchange": 1}')),
+    (names.meta_table("/"), DECLARED.row()),
+    (names.meta_table("/"), DECLARED.binding_row(Binding(source="x", destination="orders"), 7)),
     (access_table.TABLE, TableEntry(b"uanna", User("anna", None, (), {}).pack())),
     (
         access_table.TABLE,
@@ -49,6 +52,22 @@ def test_an_entry_that_a_server_wrote_is_sound_and_a_damaged_one_is_not(
     assert is_sound(table, TableEntry(row.key, b""))  # removed
     assert not is_sound(table, TableEntry(row.key, row.value[:-1]))
     assert not is_sound(table, TableEntry(row.key, b"[1, 2]"))
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        (access_table.TABLE, b"l/", b'{"max-connections": true}'),
+        (openings.TABLE, openings.KEY, b'{"unclean": -1, "clean": true}'),
+        (openings.TABLE, openings.KEY, b'{"unclean": 1}'),
+        (names.meta_table("/"), b"amq.exchange.1", b"{}"),
+        (names.meta_table("/"), b"amq.binding.1", b'{"exchange": 1}'),
+    ],
+)
+def test_an_entry_that_an_opening_refuses_or_makes_anew_is_not_sound(
+    table: str, key: bytes, value: bytes
+) -> None:
+    assert not is_sound(table, TableEntry(key, value))
 
 
 def test_an_entry_of_any_other_table_is_sound() -> None:

@@ -11,7 +11,7 @@ from gateway.log.derived.index import ENTRY_BYTES
 from gateway.log.names import snapshot_key, writer_of
 from gateway.log.recovery import chunk_walk as walking
 from gateway.log.recovery import log_check as checking
-from gateway.log.recovery.log_check import StreamCheck, StreamReport, chunks_from
+from gateway.log.recovery.log_check import StreamCheck, chunks_from
 from hutch.formats.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,
@@ -58,7 +58,7 @@ def rig(make_rig: MakeRig) -> LogRig:
     return rig
 
 
-def check(rig: LogRig) -> StreamReport:
+def check(rig: LogRig) -> StreamCheck:
     return rig.run(StreamCheck(rig.store, NAMES, TABLE, GENERATION).run())
 
 
