@@ -15,8 +15,8 @@ from gateway.log.damage.verification import Chunk
 from gateway.log.names import writer_of
 from gateway.log.recovery.log_check import chunks_from
 from gateway.management.ctl.grammar import WrongUse
+from gateway.management.definitions import unfinished
 from gateway.management.definitions.report import table
-from gateway.management.requests import unfinished
 from hutch.formats.chunk import DATA_POSITION, unpack_trailer
 from hutch.formats.entries import entries_in
 from store.local.store_check import CheckedStore, SegmentShape, open_to_check

@@ -13,10 +13,10 @@ from gateway.broker.connections import Connections
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.service import Service
+from gateway.management.definitions.unfinished import UnfinishedImport
 from gateway.management.errors import NotAllowed, NotFound
-from gateway.management.requests.unfinished import Unfinished
 from gateway.management.scopes import Scopes
-from gateway.pending import Pending
+from gateway.pending import Pending, nothing
 
 T = TypeVar("T")
 _TURN_S: Final = 0.005
@@ -81,7 +81,7 @@ class Administration:
     in_thread: RunsInThread
     partitions_max: int = 1_000
     attempts: AttemptLedger = field(default_factory=lambda: AttemptLedger(time.monotonic))
-    unfinished: Unfinished | None = None
+    unfinished: UnfinishedImport | None = None
     importing: Turn = field(default_factory=Turn)
     scopes: Scopes = field(default_factory=Scopes)
 
@@ -97,20 +97,16 @@ class Administration:
         names = self.virtual_hosts.names() if name is None else [name]
         return [self.host(each) for each in names]
 
-    async def others_turn(self) -> None:
-        """Let others have their turn."""
-        await self.in_thread(_nothing)
+    async def done(self, function: Callable[[], T]) -> T:
+        """Run what takes long beside everything else, and wait for it."""
+        return await self.in_thread(function)
 
     def staged_bytes(self, user: str) -> int:
         """Return the bytes that a user has staged, in all virtual hosts."""
         return sum(host.commits.stages.bytes_of(user) for host in self.hosts(None))
 
 
-def _nothing() -> None:
-    pass
-
-
-class Turns:
+class RequestTurns:
     """Gives others their turn while one request goes through a great many things."""
 
     def __init__(self, administration: Administration) -> None:
@@ -120,7 +116,7 @@ class Turns:
     async def give(self) -> None:
         """Let others have their turn if it is time; called once for each thing."""
         if time.perf_counter() - self._began_s > _TURN_S:
-            await self._administration.others_turn()
+            await self._administration.in_thread(nothing)
             self._began_s = time.perf_counter()
 
 

@@ -9,11 +9,11 @@ from typing import Any, Final, Protocol, Self
 from gateway.broker.hosts.broker import BrokerBackend
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.administration import OWNER, Administration
-from gateway.management.http.application import Backing
-from gateway.management.http.call import Facts
+from gateway.management.http.application import ApiBacking
+from gateway.management.http.call import ServerFacts
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
-from gateway.management.requests.answering import answer
+from gateway.management.requests.table import answer
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, listen_at
 from gateway.server.endpoint import Endpoint
@@ -92,11 +92,13 @@ class ManagementPort(Port[AdministeredBackend]):
             shared, broker = self.context.shared, backend.broker
             shared.open_ports[PROTOCOL] = endpoint.address
             facts = self._facts(backend, endpoint)
-            backing = Backing(backend.administration, broker.authentication, facts, awaited, shared)
+            backing = ApiBacking(
+                backend.administration, broker.authentication, facts, awaited, shared
+            )
             self._server = HttpServer(endpoint.sockets, backing)
             await self._server.start()
 
-    def _facts(self, backend: AdministeredBackend, endpoint: Endpoint) -> Facts:
+    def _facts(self, backend: AdministeredBackend, endpoint: Endpoint) -> ServerFacts:
         service, settings = backend.broker.service, self._settings
 
         def listeners() -> list[tuple[str, str, int]]:
@@ -104,12 +106,9 @@ class ManagementPort(Port[AdministeredBackend]):
             named.append((PROTOCOL, endpoint.addresses))
             return [(protocol, *each) for protocol, addresses in named for each in addresses]
 
-        return Facts(
+        return ServerFacts(
             f"rabbit@{settings.stream.advertised_host}",
-            service.about.peer_properties,
             listeners,
-            service.about.started_ms,
-            service.about.data,
             settings.stream.connections_max,
             _certificates(settings),
         )

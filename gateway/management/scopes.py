@@ -15,7 +15,7 @@ OfOne: TypeAlias = Coroutine[Pending[Any], None, Listing | None]
 OFF: Final = "the controller's port is off: wire.controller_port opens it"
 
 
-class Rights(Protocol):
+class ScopeRights(Protocol):
     """Rights of a caller of the controller."""
 
     def may(self, right: Right, scope: str, stream: str) -> bool:
@@ -23,22 +23,22 @@ class Rights(Protocol):
         ...
 
 
-class Lists(Protocol):
+class ScopeLists(Protocol):
     """Lists of what the controller knows, each of what a caller may see."""
 
-    def scopes(self, caller: Rights) -> Coroutine[Pending[Any], None, Listing]:
+    def scopes(self, caller: ScopeRights) -> Coroutine[Pending[Any], None, Listing]:
         """Return the scopes."""
         ...
 
-    def streams(self, caller: Rights, scope: str) -> OfOne:
+    def streams(self, caller: ScopeRights, scope: str) -> OfOne:
         """Return the streams of a scope."""
         ...
 
-    def reader_groups(self, caller: Rights, scope: str) -> OfOne:
+    def reader_groups(self, caller: ScopeRights, scope: str) -> OfOne:
         """Return the groups of readers of a scope."""
         ...
 
-    def tables(self, caller: Rights, scope: str) -> OfOne:
+    def tables(self, caller: ScopeRights, scope: str) -> OfOne:
         """Return the tables of keys and values of a scope."""
         ...
 
@@ -58,9 +58,9 @@ class Scopes:
     """
 
     def __init__(self) -> None:
-        self._open: tuple[Lists, Callable[[str], Rights]] | None = None
+        self._open: tuple[ScopeLists, Callable[[str], ScopeRights]] | None = None
 
-    def open(self, lists: Lists, rights_of: Callable[[str], Rights]) -> None:
+    def open(self, lists: ScopeLists, rights_of: Callable[[str], ScopeRights]) -> None:
         """Show the lists from now on, with the rights that users have."""
         self._open = lists, rights_of
 
@@ -84,7 +84,7 @@ class Scopes:
         lists, rights = self._for(user)
         return _found(await lists.tables(rights, scope), scope)
 
-    def _for(self, user: str | None) -> tuple[Lists, Rights]:
+    def _for(self, user: str | None) -> tuple[ScopeLists, ScopeRights]:
         if self._open is None:
             raise NotFound(OFF)
         lists, rights_of = self._open

@@ -28,12 +28,12 @@ from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.ports import LogPorts
 from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
 from gateway.management.administration import Administration
+from gateway.management.definitions.first_start import FirstStart
+from gateway.management.definitions.importing import finish_import
 from gateway.management.definitions.reading import ReadDefinitions
+from gateway.management.definitions.unfinished import UnfinishedImport
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.kinds.people import USERS
-from gateway.management.requests.definitions import finish_import
-from gateway.management.requests.first_start import FirstStart
-from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
@@ -166,7 +166,7 @@ class Backend:
             in_thread,
             settings.streams.super_stream_partitions_max,
             attempts,
-            unfinished := Unfinished(store, in_thread),
+            unfinished := UnfinishedImport(store, in_thread),
         )
         if definitions is not None:
             await awaited(first.finish(administration, definitions))

@@ -24,11 +24,10 @@ from typing import Final
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
-from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
-from gateway.management.errors import WrongRequest
+from gateway.management.errors import DefinitionsError, WrongRequest
 from gateway.management.kinds.kind import Definitions
 from gateway.management.wire import read_head
 from gateway.mewbase.binders.projection import checked

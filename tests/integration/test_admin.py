@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.management.ctl.asking import Unreachable, ask
+from gateway.management.ctl.asking import ServerUnreachable, ask
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from tests.client import Client
@@ -295,7 +295,7 @@ def test_another_user_of_the_machine_is_not_let_in(server: HutchServer) -> None:
 
     os.seteuid(NOBODY)
     try:
-        with pytest.raises(Unreachable, match="permission denied; only who runs the server"):
+        with pytest.raises(ServerUnreachable, match="permission denied; only who runs the server"):
             ask(server.data_dir, "list_users", {})
     finally:
         os.seteuid(0)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.management.ctl.asking import Unreachable, ask
+from gateway.management.ctl.asking import ServerUnreachable, ask
 from hutch.stream.offsets import FIRST
 from tests.client import Client, PeerGone, Refused
 from tests.integration.conftest import StartServer
@@ -353,7 +353,7 @@ def test_a_server_without_standard_descriptors_serves_and_stops_in_good_order(
         assert process.poll() is None
         try:
             return bool(ask(tmp_path / "data", "list_users", {}))
-        except Unreachable:
+        except ServerUnreachable:
             return False
 
     try:

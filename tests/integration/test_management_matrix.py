@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from gateway.management.http.routes import RESOURCES
-from gateway.management.requests.answering import ROWS
+from gateway.management.requests.table import ROWS
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer

@@ -7,6 +7,9 @@ beside it. A connection and a stream are used once before, so that what runs onc
 """
 
 import asyncio
+import asyncio.selector_events
+import http.client
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +19,7 @@ from typing import Final
 
 import pytest
 
+from gateway.management.port import ManagementPort
 from gateway.serving import ports
 from gateway.settings.model import Settings
 from gateway.stream.port import StreamPort
@@ -23,12 +27,16 @@ from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
 from store.api import Durability
 from tests.client import Client
+from tests.http_client import GUEST, basic
 from tests.waiting import HANG_S
 
 ROOT: Final = Path(__file__).parents[2]
 PRODUCT: Final = tuple(f"{ROOT / folder}/" for folder in ("gateway", "hutch", "store"))
 EDGE: Final = str(ROOT / "gateway" / "server" / "connections" / "edge.py")
 CONNECTION: Final = str(ROOT / "gateway" / "server" / "connections" / "connection.py")
+HTTP: Final = str(ROOT / "gateway" / "management" / "http" / "protocol.py")
+SENDING: Final = (EDGE, asyncio.selector_events.__file__)
+"""Files that hand bytes to a socket: of the stream protocol, and of HTTP."""
 
 
 class Walk:
@@ -54,7 +62,7 @@ class Walk:
                 self._first, self._is_on = None, True
             if self._is_on and code.co_filename.startswith(PRODUCT):
                 self._files.add(code.co_filename)
-        elif event == "c_return" and self._ends_with_send and code.co_filename == EDGE:
+        elif event == "c_return" and self._ends_with_send and code.co_filename in SENDING:
             self._is_on &= getattr(argument, "__name__", "") != "send"
 
     def files(self) -> list[str]:
@@ -77,7 +85,7 @@ class Observed:
             }
         )
         self.walk = Walk()
-        self.port = 0
+        self.port = self.management = 0
         self._stop: Callable[[], object] = lambda: None
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -107,8 +115,10 @@ class Observed:
         process.open()
         await process.start()
         streams = process.backend.context.port(StreamPort)
+        management = process.backend.context.port(ManagementPort)
         assert streams is not None
-        self.port = streams.address[1]
+        assert management is not None
+        self.port, self.management = streams.address[1], management.endpoints[0].address[1]
         self._stop = lambda: loop.call_soon_threadsafe(stop.set)
         self._is_ready.set()
         await process.run()
@@ -165,3 +175,15 @@ def test_a_super_stream_to_the_reply(server: Observed) -> None:
                 "create_super_stream", m.CreateSuperStream(name, partitions, ("0", "1"), {})
             )
         check(server.walk.files(), 57, seen="store/local/commit/journal.py")
+
+
+def test_a_put_of_a_policy_to_the_answer(server: Observed) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", server.management, timeout=HANG_S)
+    body = json.dumps({"pattern": "^orders", "definition": {"max-age": "7D"}})
+    for name in ("warm", "name"):
+        server.walk.begin(HTTP, "get_buffer", ends_with_send=True)
+        client.request("PUT", f"/api/policies/%2F/{name}", body, {"Authorization": basic(*GUEST)})
+        answer = client.getresponse()
+        assert (answer.status, answer.read()) == (http.client.CREATED, b"")
+    client.close()
+    check(server.walk.files(), 51, seen="store/local/commit/journal.py")

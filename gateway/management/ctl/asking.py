@@ -20,11 +20,11 @@ _CREDENTIALS: Final = struct.Struct("iII")
 """Process, user and group, as the kernel gives them. Source: unix(7)."""
 
 
-class Unreachable(Exception):
+class ServerUnreachable(Exception):
     """No server can be asked there; the message says why and what may help."""
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server did not do it; the message says why.
 
     Attributes:
@@ -40,15 +40,15 @@ def ask(directory: Path, name: str, arguments: Mapping[str, Any], body: bytes = 
     """Ask the server of a data directory for something and return its answer.
 
     Raises:
-        Unreachable: There is no server, or it may not be asked by this user.
-        Refused: It said no.
+        ServerUnreachable: There is no server, or it may not be asked by this user.
+        ServerRefused: It said no.
     """
     with _connected(directory) as connection:
         with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
             connection.sendall(pack_request(name, arguments, body))
         answer = _answer(connection, directory)
     if "error" in answer:
-        raise Refused(str(answer["error"]), str(answer.get("code")))
+        raise ServerRefused(str(answer["error"]), str(answer.get("code")))
     return answer["result"]
 
 
@@ -61,7 +61,7 @@ def _connected(directory: Path) -> Iterator[socket.socket]:
                 connection.connect(address)
             _check_owner(connection, directory)
         except OSError as error:
-            raise Unreachable(_why_not(directory, error)) from None
+            raise ServerUnreachable(_why_not(directory, error)) from None
         connection.settimeout(ANSWER_S)
         yield connection
 
@@ -72,7 +72,7 @@ def _check_owner(connection: socket.socket, directory: Path) -> None:
     Requests have hashes of passwords, and any user can put a socket into a directory of its own.
 
     Raises:
-        Unreachable: Another user listens there.
+        ServerUnreachable: Another user listens there.
     """
     _, server, _ = _CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -80,7 +80,7 @@ def _check_owner(connection: socket.socket, directory: Path) -> None:
     if server in {os.geteuid(), 0}:
         return
     name = _name_of(server)
-    raise Unreachable(
+    raise ServerUnreachable(
         f"{directory}: the socket there is of the user {name}, and not trusted; "
         f"if it is your server's, ask it as that user: sudo -u {name} hutch …"
     )
@@ -113,10 +113,10 @@ def _answer(connection: socket.socket, directory: Path) -> dict[str, Any]:
         with connection.makefile("rb", _READ_BYTES) as reader:
             line = reader.readline()
     except TimeoutError:
-        raise Unreachable(f"the server on {directory} does not answer") from None
+        raise ServerUnreachable(f"the server on {directory} does not answer") from None
     except OSError as error:
-        raise Unreachable(f"the server on {directory} went away: {error.strerror}") from None
+        raise ServerUnreachable(f"the server on {directory} went away: {error.strerror}") from None
     if not line.endswith(b"\n"):
-        raise Unreachable(f"the server on {directory} went away before it had answered")
+        raise ServerUnreachable(f"the server on {directory} went away before it had answered")
     answer: dict[str, Any] = json.loads(line)
     return answer

@@ -10,8 +10,8 @@ from typing import Final
 
 from gateway.command_line import Parser, complain
 from gateway.management.ctl import clients, scopes, service, streams, topology, users
-from gateway.management.ctl.asking import Refused, Unreachable, ask
-from gateway.management.ctl.grammar import Argument, Command, WrongUse, add, argument
+from gateway.management.ctl.asking import ServerRefused, ServerUnreachable, ask
+from gateway.management.ctl.grammar import Argument, CtlCommand, WrongUse, add, argument
 from gateway.management.ctl.pointers import pointer_of
 from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
@@ -22,7 +22,7 @@ EXIT_UNREACHABLE: Final = 69
 """As in RabbitMQ's tools (sysexits' EX_UNAVAILABLE)."""
 
 GROUPS: Final = {
-    title: [each for each in vars(module).values() if isinstance(each, Command)]
+    title: [each for each in vars(module).values() if isinstance(each, CtlCommand)]
     for title, module in (
         ("users, permissions, virtual hosts", users),
         ("streams", streams),
@@ -90,7 +90,7 @@ def add_arguments(parser: Parser, given: Sequence[str]) -> None:
             add_command(described, command, JSON)
 
 
-def add_command(parser: argparse.ArgumentParser, command: Command, *more: Argument) -> None:
+def add_command(parser: argparse.ArgumentParser, command: CtlCommand, *more: Argument) -> None:
     """Have a parser take what a command takes, and more; `run` runs the command."""
     parser.description = command.help
     if command.examples:
@@ -108,7 +108,7 @@ def data_directory(options: argparse.Namespace) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command that `add_command` added; return the exit code."""
-    command: Command = options.described
+    command: CtlCommand = options.described
 
     def do() -> int:
         asked = command.asks(options)
@@ -128,7 +128,7 @@ def within_edge(do: Callable[[], int]) -> int:
         return do()
     except (ConfigError, WrongUse) as error:
         return complain(str(error), EXIT_USAGE)
-    except Unreachable as error:
+    except ServerUnreachable as error:
         return complain(str(error), EXIT_UNREACHABLE)
-    except Refused as error:
+    except ServerRefused as error:
         return complain(str(error), EXIT_FAILED)

@@ -15,8 +15,8 @@ from gateway.broker.naming import is_text
 from gateway.broker.rules.arguments import NAMES, MaxAge
 from gateway.command_line import visible
 from gateway.management.definitions.report import table
-from gateway.management.kinds.kind import Kind
-from gateway.management.kinds.virtual_hosts import InHost
+from gateway.management.kinds.kind import ObjectKind
+from gateway.management.kinds.virtual_hosts import HostedKind
 
 
 class WrongUse(Exception):
@@ -108,7 +108,7 @@ def new_name(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CtlCommand:
     """One `hutch ctl` command.
 
     Attributes:
@@ -157,14 +157,14 @@ class Command:
 
 def command(
     *arguments: Argument, uses: Sequence[str] = (), shown: Callable[[Any], str] = _silence
-) -> Callable[[Callable[..., Any]], Command]:
+) -> Callable[[Callable[..., Any]], CtlCommand]:
     """Make a command of the function that has its name, and its help as docstring.
 
     A function without parameters says no more than that: the request of the same name is asked for.
-    Any other is the attribute of `Command`, which the arguments of this are as well.
+    Any other is the attribute of `CtlCommand`, which the arguments of this are as well.
     """
 
-    def made(function: Callable[..., Any]) -> Command:
+    def made(function: Callable[..., Any]) -> CtlCommand:
         plain = _plain(
             function.__name__, function.__doc__ or "", *arguments, uses=uses, shown=shown
         )
@@ -179,10 +179,10 @@ def _plain(
     *arguments: Argument,
     uses: Sequence[str] = (),
     shown: Callable[[Any], str] = _silence,
-) -> Command:
+) -> CtlCommand:
     """Make a command that asks for the request of its name."""
     help_ = inspect.cleandoc(text)
-    return Command(name, help_, arguments, uses, shown, lambda ask, asked: ask(name, asked))
+    return CtlCommand(name, help_, arguments, uses, shown, lambda ask, asked: ask(name, asked))
 
 
 COLUMNS: Final = "columns"
@@ -258,11 +258,6 @@ def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def key_list(text: str) -> list[str]:
-    """Read texts with commas between them."""
-    return [key.strip() for key in text.split(",") if key.strip()]
-
-
 def json_value(text: str) -> Any:  # noqa: ANN401  # what JSON holds
     """Read JSON. Raises WrongUse."""
     try:
@@ -271,7 +266,7 @@ def json_value(text: str) -> Any:  # noqa: ANN401  # what JSON holds
         raise WrongUse(f"{text[:40]!r} is not JSON: {error}") from None
 
 
-def arguments_of(kind: Kind[Any], *given: Argument) -> tuple[Argument, ...]:
+def arguments_of(kind: ObjectKind[Any], *given: Argument) -> tuple[Argument, ...]:
     """Return an argument for each field of a kind of object: those given, and for the rest options.
 
     A field that is added to the kind can so be set without a change here.
@@ -290,8 +285,8 @@ def arguments_of(kind: Kind[Any], *given: Argument) -> tuple[Argument, ...]:
 
 
 def commands_on(
-    kind: InHost[Any], *fields: Argument, lists: str = "", sets: str = "", use: str = ""
-) -> tuple[Command, Command, Command]:
+    kind: HostedKind[Any], *fields: Argument, lists: str = "", sets: str = "", use: str = ""
+) -> tuple[CtlCommand, CtlCommand, CtlCommand]:
     """Return the commands that list, set and clear the objects of a kind.
 
     Args:

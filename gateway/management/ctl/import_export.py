@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.command_line import visible
-from gateway.management.ctl.asking import Refused
+from gateway.management.ctl.asking import ServerRefused
 from gateway.management.ctl.grammar import Ask, Asked, WrongUse, argument, command
-from gateway.management.definitions.report import Outcome, Row, report_table
+from gateway.management.definitions.report import ImportOutcome, ReportRow, report_table
+from gateway.management.errors import UnusableDefinitions
 from gateway.management.wire import BODY_BYTES_MAX
 
 _OWNER_ONLY: Final = 0o600
-UNUSABLE: Final = "unusable_definitions"
-"""Code of a refusal for what is in the file."""
-
-
 _ROW: Final = ("kind", "virtual_host", "name", "outcome", "reason")
 
 
 def _report(answer: Mapping[str, Any]) -> str:
     is_dry_run, changes = answer["is_dry_run"], answer["changes"]
-    rows = [Row(**{**each, "outcome": Outcome(each["outcome"])}) for each in answer["objects"]]
+    rows = [
+        ReportRow(**{**each, "outcome": ImportOutcome(each["outcome"])})
+        for each in answer["objects"]
+    ]
     end = f"{changes} objects were changed.\n"
     if is_dry_run:
         end = f"Nothing was changed; an import would change {changes} objects.\n"
@@ -62,12 +62,12 @@ def import_definitions(ask: Ask, asked: Asked) -> object:
     file = asked.pop("file")
     try:
         answer = ask("import_definitions", asked, _content(file))
-    except Refused as error:
-        if error.code != UNUSABLE:
+    except ServerRefused as error:
+        if error.code != UnusableDefinitions.code:
             raise
         place = "standard input" if file == "-" else file
         lines = (f"{place}: {line}" for line in str(error).splitlines())
-        raise Refused("\n".join(lines), error.code) from None
+        raise ServerRefused("\n".join(lines), error.code) from None
     objects = [dict(zip(_ROW, row, strict=True)) for row in answer.pop("rows")]
     return {**answer, "objects": objects}
 

@@ -10,7 +10,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.command_line import visible
-from gateway.management.ctl.grammar import COLUMNS, Argument, Command, WrongUse, argument, command
+from gateway.management.ctl.grammar import (
+    COLUMNS,
+    Argument,
+    CtlCommand,
+    WrongUse,
+    argument,
+    command,
+)
 
 Row = Mapping[str, Any]
 
@@ -49,18 +56,18 @@ def tabular(
     uses: Sequence[str] = (),
     quoted: Sequence[str] = (),
     texts: Mapping[str, Callable[[Any], str]] = _NO_TEXTS,
-) -> Callable[[Callable[..., Any]], Command]:
+) -> Callable[[Callable[..., Any]], CtlCommand]:
     """Make a command of a function, as `command` does; its rows have tabs between the columns.
 
     Args:
         arguments: Those of the layout come on top.
-        uses: As in `Command`.
+        uses: As in `CtlCommand`.
         quoted: Columns whose texts are quoted.
         texts: Makes the texts of columns whose values have several parts.
     """
     made = command(*_LAYOUT_OPTIONS, *arguments, uses=uses, shown=_tabbed(quoted, texts))
 
-    def with_layout(function: Callable[..., Any]) -> Command:
+    def with_layout(function: Callable[..., Any]) -> CtlCommand:
         described = made(function)
         return replace(described, help=f"{described.help}\n\n{_LAYOUT}")
 

@@ -12,7 +12,6 @@ from gateway.management.ctl.grammar import (
     command,
     commands_on,
     json_value,
-    key_list,
     lines,
     listed,
     named,
@@ -20,8 +19,9 @@ from gateway.management.ctl.grammar import (
     new_name,
 )
 from gateway.management.ctl.streams import PARTITIONS_ARGUMENTS
+from gateway.management.fields import key_list
 from gateway.management.kinds.policies import OPERATOR_POLICIES, POLICIES
-from gateway.management.kinds.topology import EXCHANGES
+from gateway.management.kinds.topology import EXCHANGES, TYPES
 
 _SUPER_STREAM: Final = named("super stream")
 _DIVIDED: Final = (
@@ -124,7 +124,7 @@ def list_exchanges() -> None:
     argument(
         "--type",
         "direct (default), fanout or topic",
-        choices=("direct", "fanout", "topic"),
+        choices=TYPES,
         default="direct",
     ),
     argument("--auto-delete", "goes with its last binding"),

@@ -12,13 +12,13 @@ from gateway.management.ctl.grammar import (
     argument,
     arguments_of,
     command,
-    key_list,
     listed,
     named,
     number_pairs,
 )
 from gateway.management.ctl.password import read_hash
 from gateway.management.ctl.rows import NODE, Row, columns, tabular
+from gateway.management.fields import key_list
 from gateway.management.kinds.people import PERMISSIONS
 
 _HASHED: Final = (

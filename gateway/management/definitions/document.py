@@ -8,7 +8,8 @@ import json
 import re
 from typing import Final, NoReturn
 
-from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.errors import DefinitionsError
+from gateway.management.fields import DEPTH_MAX, DoubledKey, HugeNumber
 from gateway.management.json_reader import read_json
 
 BYTES_MAX: Final = 128 * 1024 * 1024
@@ -18,33 +19,12 @@ CONTAINERS_MAX: Final = 2_000_000
 bindings have some 400,000."""
 VALUES_MAX: Final = 8_000_000
 """Commas: a value costs at least its place in a list."""
-DEPTH_MAX: Final = 40
-"""Levels of lists and objects within an object of the definitions."""
-VALUE_DEPTH_MAX: Final = DEPTH_MAX - 2
-"""The same of what an object holds, as a binding's arguments or, within a parameter's value, the
-definition of a policy. What is taken any other way has no more, or an export could not be read."""
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _ENTRY_DEPTH: Final = 3
 """The document, the section, the entry."""
 _DIGITS_MAX: Final = 4_300
 """As many as Python reads elsewhere, so whatever the server holds can be read back; the time that
 one takes grows as its square."""
-
-
-class HugeNumber:
-    """Stands for a whole number of too many digits."""
-
-    def __init__(self, digits: int) -> None:
-        self.digits = digits
-
-    def __str__(self) -> str:
-        return f"a number of {self.digits} digits"
-
-
-class DoubledKey(dict[str, object]):
-    """An object in which a key stands twice."""
-
-    key: str = ""
 
 
 def read_document(content: bytes) -> dict[str, object]:
@@ -125,43 +105,3 @@ def _constant(text: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_constant=_constant
 )
-
-
-def fault_within(value: object, depth_max: int = DEPTH_MAX) -> str:
-    """Return what makes no sense in a value or what it holds; empty if all is well."""
-    level: list[object] = [value]
-    for _ in range(depth_max):
-        below: list[object] = []
-        for item in level:
-            if fault := _fault_of(item):
-                return fault
-            if isinstance(item, dict):
-                below.extend(item)
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        if not below:
-            return ""
-        level = below
-    return f"is nested deeper than {depth_max} levels"
-
-
-def _fault_of(item: object) -> str:
-    if isinstance(item, DoubledKey):
-        return f"has the key {item.key[:100]!r} twice"
-    if isinstance(item, HugeNumber):
-        return f"has {item}"
-    if isinstance(item, float) and item in (float("inf"), float("-inf")):
-        return "has a number that is too large"
-    if isinstance(item, str) and not is_text(item):
-        return f"has {item[:100]!r}, which is not Unicode text"
-    return ""
-
-
-def is_text(text: str) -> bool:
-    """Return whether a JSON string is Unicode text: half of a surrogate pair is none."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

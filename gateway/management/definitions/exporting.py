@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.management.kinds import table
-from gateway.management.kinds.kind import PARAMETERS, Definitions, Key, Kind
+from gateway.management.kinds.kind import PARAMETERS, Definitions, Key, ObjectKind
 from gateway.management.kinds.virtual_hosts import HOSTS
 
 RABBITMQ_VERSION: Final = "4.3.6"
@@ -84,7 +84,7 @@ class _Export:
         entry.pop("vhost", None)
         return {**entry, "vhost": host} if host and self._only is None else entry
 
-    def _entries(self, kind: Kind[Any]) -> list[dict[str, object]]:
+    def _entries(self, kind: ObjectKind[Any]) -> list[dict[str, object]]:
         entries: list[dict[str, object]] = []
         for key, thing in self._definitions.of(kind).items():
             if self._only not in (None, key[0]):
@@ -99,7 +99,7 @@ class _Export:
                 entries.append(entry)
         return entries
 
-    def _fault_of(self, kind: Kind[Any], key: Key, entry: Mapping[str, object]) -> str:
+    def _fault_of(self, kind: ObjectKind[Any], key: Key, entry: Mapping[str, object]) -> str:
         if any((needed.name, place) in self._left_out for needed, place in kind.needs(key)):
             return "so is what it binds"
         try:

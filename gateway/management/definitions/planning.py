@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gateway.management.definitions.errors import DefinitionsError, shown
 from gateway.management.definitions.reading import ReadDefinitions, row_of
-from gateway.management.definitions.report import Outcome, Row
+from gateway.management.definitions.report import ImportOutcome, ReportRow
+from gateway.management.errors import DefinitionsError, shown
 from gateway.management.kinds import table
 from gateway.management.kinds.entry import Needless, Skip
-from gateway.management.kinds.kind import Comparison, Definitions, Key, Kind
+from gateway.management.kinds.kind import Comparison, Definitions, Key, ObjectKind
 from gateway.management.kinds.virtual_hosts import HOSTS
 
 ALREADY: Final = "is so already"
@@ -16,7 +16,7 @@ PARTITIONS_MAX: Final = 1_000
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """The work of an import.
 
     Attributes:
@@ -25,7 +25,7 @@ class Plan:
     """
 
     changes: Definitions = field(default_factory=Definitions)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ReportRow] = field(default_factory=list)
 
     @property
     def change_count(self) -> int:
@@ -35,7 +35,7 @@ class Plan:
 
 def plan_import(
     read: ReadDefinitions, current: Definitions, *, partitions_max: int = PARTITIONS_MAX
-) -> Plan:
+) -> ImportPlan:
     """Compare a file with the server.
 
     Args:
@@ -53,10 +53,10 @@ def plan_import(
 class _Planner:
     def __init__(self, read: ReadDefinitions, current: Definitions, partitions_max: int) -> None:
         self._read = read
-        self._plan = Plan()
+        self._plan = ImportPlan()
         self._both = Comparison(read.definitions, current, self._plan.changes, partitions_max)
 
-    def plan(self) -> Plan:
+    def plan(self) -> ImportPlan:
         """Judge everything; raises DefinitionsError."""
         self._judge_limits()
         for kind in table.KINDS:
@@ -80,7 +80,7 @@ class _Planner:
             else:
                 self._judge(HOSTS, key, replace(known, limits=limits), known)
 
-    def _judge(self, kind: Kind[Any], key: Key, thing: Any, current: Any) -> None:  # noqa: ANN401  # of any kind
+    def _judge(self, kind: ObjectKind[Any], key: Key, thing: Any, current: Any) -> None:  # noqa: ANN401  # of any kind
         notes = list(self._read.notes.get((kind.name, key), ()))
         if kind is HOSTS and key in self._read.only_named and current is not None:
             thing = replace(current, limits=thing.limits or current.limits)
@@ -88,20 +88,20 @@ class _Planner:
             self._require_needs(kind, key)
             is_changed = current is None or kind.differs(thing, current, notes)
         except Skip as skip:
-            row = row_of(kind, key, Outcome.SKIPPED, str(skip))
+            row = row_of(kind, key, ImportOutcome.SKIPPED, str(skip))
             self._plan.rows.append(replace(row, is_lost=not isinstance(skip, Needless)))
             return
         except DefinitionsError as error:
             self._read.complain(str(error))
             return
-        outcome = Outcome.ADAPTED if notes else Outcome.IMPORTED
+        outcome = ImportOutcome.ADAPTED if notes else ImportOutcome.IMPORTED
         if is_changed:
             self._plan.changes.of(kind)[key] = thing
         else:
             notes.append(ALREADY)
         self._plan.rows.append(row_of(kind, key, outcome, "; ".join(notes)))
 
-    def _require_needs(self, kind: Kind[Any], key: Key) -> None:
+    def _require_needs(self, kind: ObjectKind[Any], key: Key) -> None:
         """Demand the objects that an object needs.
 
         Raises:
@@ -116,7 +116,7 @@ class _Planner:
                 raise DefinitionsError(f"{kind.named(key)}: {missing}")
             raise Skip(f"{missing} here")
 
-    def _has(self, kind: Kind[Any], key: Key) -> bool:
+    def _has(self, kind: ObjectKind[Any], key: Key) -> bool:
         """Return whether there is an object, or would be but for faults of its own."""
         return (
             kind.is_built_in(key)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
 from gateway.management.definitions.document import read_document
-from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
-from gateway.management.definitions.report import Outcome, Row
+from gateway.management.definitions.report import ImportOutcome, ReportRow
+from gateway.management.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.management.kinds import table
-from gateway.management.kinds.entry import Context, Entry, Fault, Needless, Skip, label
-from gateway.management.kinds.kind import PARAMETERS, Definitions, Key, Kind, Notes
+from gateway.management.kinds.entry import Context, DefinitionEntry, Fault, Needless, Skip, label
+from gateway.management.kinds.kind import PARAMETERS, Definitions, Key, Notes, ObjectKind
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
 
 _SINGLE_HOST: Final = "single_virtual_host"
@@ -23,6 +23,8 @@ _NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
     PARAMETERS: ("parameter", "name", "belongs to a plugin that is not here"),
     "global_parameters": ("global parameter", "name", "nothing here reads it"),
 }
+_OF_HOST: Final = ("description", "metadata", "limits", "tags", "default_queue_type")
+"""Fields of a virtual host that the export of a single one has at its top."""
 SECTIONS: Final = (
     *(kind.section for kind in table.KINDS if kind.section != PARAMETERS),
     *_NOT_HERE,
@@ -48,7 +50,7 @@ class ReadDefinitions:
     """
 
     definitions: Definitions = field(default_factory=Definitions)
-    skipped: list[Row] = field(default_factory=list)
+    skipped: list[ReportRow] = field(default_factory=list)
     notes: Notes = field(default_factory=dict)
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
     only_named: set[Key] = field(default_factory=set)
@@ -95,7 +97,7 @@ def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> Re
     """
     document = read_document(content)
     only_host = _only_host(document, virtual_host)
-    described = _host_of_export(document)
+    described = {field: document[field] for field in _OF_HOST if field in document}
     if only_host is not None:
         document = document | {"vhosts": [described], "users": []}
     reader = _Reader(document, only_host)
@@ -140,11 +142,6 @@ def _names_a_host(document: Mapping[str, object], section: str, wanted: str | No
     )
 
 
-def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
-    described = ("description", "metadata", "limits", "tags", "default_queue_type")
-    return {field: document[field] for field in described if field in document}
-
-
 class _Reader:
     def __init__(self, document: Mapping[str, object], only_host: str | None) -> None:
         self._document = document
@@ -165,10 +162,10 @@ class _Reader:
             kind.finish(self.result.definitions, self.result.notes)
         return self.result
 
-    def _read_entry(self, kind: Kind[Any], index: int, content: object) -> None:
+    def _read_entry(self, kind: ObjectKind[Any], index: int, content: object) -> None:
         where = label(kind.section, index, content, kind.named_by)
         try:
-            entry = Entry(content)
+            entry = DefinitionEntry(content)
             key, thing = kind.read(entry, self._context)
         except Fault as fault:
             self.result.complain(f"{where}: {fault}")
@@ -189,7 +186,9 @@ class _Reader:
             entries = []
         return enumerate(entries)
 
-    def _keep(self, kind: Kind[Any], key: Key, thing: object, notes: list[str], where: str) -> None:
+    def _keep(
+        self, kind: ObjectKind[Any], key: Key, thing: object, notes: list[str], where: str
+    ) -> None:
         known = self.result.definitions.of(kind).setdefault(key, thing)
         if known is not thing:
             if known != thing:
@@ -204,7 +203,7 @@ class _Reader:
         self, word: str, content: Mapping[str, Any], name: object, reason: str, *, is_lost: bool
     ) -> None:
         host = content.get("vhost", self._context.virtual_host)
-        row = Row(word, _text(host), _text(name), Outcome.SKIPPED, reason, is_lost)
+        row = ReportRow(word, _text(host), _text(name), ImportOutcome.SKIPPED, reason, is_lost)
         self.result.skipped.append(row)
 
     def _take_parameters(self) -> None:
@@ -219,7 +218,7 @@ class _Reader:
 
     def _take_limits(self, index: int, content: object) -> None:
         try:
-            entry = Entry(content)
+            entry = DefinitionEntry(content)
             name = self._context.host_of(entry)
             limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
         except Fault as fault:
@@ -256,6 +255,6 @@ def _text(value: object) -> str:
     return text[:200]
 
 
-def row_of(kind: Kind[Any], key: Key, outcome: Outcome, reason: str = "") -> Row:
+def row_of(kind: ObjectKind[Any], key: Key, outcome: ImportOutcome, reason: str = "") -> ReportRow:
     """Return the line of the report for an object."""
-    return Row(kind.word, *kind.place_of(key), outcome, reason)
+    return ReportRow(kind.word, *kind.place_of(key), outcome, reason)

@@ -11,7 +11,7 @@ from gateway.command_line import visible
 NAME_CHARACTERS_MAX: Final = 48
 
 
-class Outcome(enum.Enum):
+class ImportOutcome(enum.Enum):
     """Outcome of an object of the file."""
 
     IMPORTED = "imported"
@@ -21,13 +21,13 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One object of the file."""
 
     kind: str
     virtual_host: str
     name: str
-    outcome: Outcome
+    outcome: ImportOutcome
     reason: str = ""
     is_lost: bool = False
     """True if it is skipped and RabbitMQ would have it, so that it may be missed."""
@@ -48,7 +48,7 @@ def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     )
 
 
-def report_table(rows: Sequence[Row], *, is_dry_run: bool = False) -> str:
+def report_table(rows: Sequence[ReportRow], *, is_dry_run: bool = False) -> str:
     """Write the report: a line for each object, then the sums.
 
     Args:
@@ -70,14 +70,14 @@ def report_table(rows: Sequence[Row], *, is_dry_run: bool = False) -> str:
 
 
 _WOULD: Final = {
-    Outcome.IMPORTED: "would import",
-    Outcome.ADAPTED: "would adapt",
-    Outcome.SKIPPED: "would skip",
+    ImportOutcome.IMPORTED: "would import",
+    ImportOutcome.ADAPTED: "would adapt",
+    ImportOutcome.SKIPPED: "would skip",
 }
-_DID: Final = {outcome: outcome.value for outcome in Outcome}
+_DID: Final = {outcome: outcome.value for outcome in ImportOutcome}
 
 
-def sums(rows: Iterable[Row]) -> str:
+def sums(rows: Iterable[ReportRow]) -> str:
     """Say in one line how many objects there are of each outcome."""
     counts = Counter(row.outcome for row in rows)
-    return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
+    return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in ImportOutcome)

@@ -7,11 +7,11 @@ known.
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers
@@ -30,24 +30,22 @@ from gateway.broker.access.errors import AccessError
 from gateway.broker.access.refusals import in_command
 from gateway.broker.errors import BrokerError
 from gateway.management.administration import Actor, Administration, Role
-from gateway.management.errors import AdministrationError
+from gateway.management.errors import AdministrationError, NotFound
 from gateway.management.http import bodies
-from gateway.management.http.absent import reason_of
 from gateway.management.http.answers import (
     CHALLENGE,
-    Refused,
+    ApiRefusal,
     bad_request,
     empty_answer,
     front_page,
     not_found,
     refusal,
 )
-from gateway.management.http.call import Awaits, Call, Facts
-from gateway.management.http.conditions import holds
+from gateway.management.http.call import ApiCall, AwaitsBroker, ServerFacts
 from gateway.management.http.paths import WrongPath, decode, segments_of, without_secrets
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN, PROTOCOL
-from gateway.management.http.routes import Endpoint, Resource
-from gateway.management.requests.answering import translated
+from gateway.management.http.routes import ApiMethod, ApiPath, reason_of
+from gateway.management.requests.refusals import translated
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.basic import basic_credentials
 from gateway.server.connections.shared import Shared
@@ -55,13 +53,12 @@ from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 _HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
 _BASIC: Final = "Basic credentials of a user with the tag management, or a higher one"
 _PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
+_CHANGES: Final = frozenset(("PUT", "POST", "DELETE"))
 _ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
 """Headers of which a second one could be read instead of the first."""
 
@@ -78,28 +75,20 @@ _STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Backing:
+class ApiBacking:
     """Parts of the server that the application needs."""
 
     administration: Administration
     authentication: Authentication
-    facts: Facts
-    awaits: Awaits
+    facts: ServerFacts
+    awaits: AwaitsBroker
     shared: Shared
-
-    async def in_thread(self, function: Callable[[], T]) -> T:
-        """Run what takes long beside everything else."""
-
-        async def done() -> T:
-            return await self.administration.in_thread(function)
-
-        return await self.awaits(done())
 
 
 class Application:
     """Answers requests by a table of resources."""
 
-    def __init__(self, backing: Backing, resources: Iterable[Resource]) -> None:
+    def __init__(self, backing: ApiBacking, resources: Iterable[ApiPath]) -> None:
         self._backing = backing
         self._large = bodies.LargeBodies()
         self._paths = [(compile_path(resource.path)[0], resource) for resource in resources]
@@ -110,7 +99,7 @@ class Application:
         exchange = _Exchange(scope, receive, send)
         try:
             answer = await self._routed(scope, exchange.receive)
-        except Refused as refused:
+        except ApiRefusal as refused:
             answer = refused.answer
         except bodies.BodyCutShort:
             return
@@ -127,7 +116,7 @@ class Application:
             raise
 
     async def _routed(self, scope: Scope, receive: Receive) -> Response:
-        """Answer a request by the resource of its path. Raises Refused."""
+        """Answer a request by the resource of its path. Raises ApiRefusal."""
         path = _path_of(scope)
         _check_headers(scope, Headers(scope=scope))
         if path == "/" and scope["method"] in {"GET", "HEAD"}:
@@ -138,12 +127,12 @@ class Application:
         return not_found(reason_of(path))
 
     async def _answer(
-        self, resource: Resource, scope: Scope, receive: Receive, names: Mapping[str, str]
+        self, resource: ApiPath, scope: Scope, receive: Receive, names: Mapping[str, str]
     ) -> Response:
         """Answer a request on a resource, with the names in its path as they are written.
 
         Raises:
-            Refused: Without an answer of the handler.
+            ApiRefusal: Without an answer of the handler.
         """
         if scope["method"] == "OPTIONS":
             return empty_answer(HTTPStatus.OK, _allow(resource))
@@ -152,7 +141,7 @@ class Application:
             actor = await self._actor(scope)
             call = await self._call(endpoint, scope, receive, actor, names)
             look = resource.handlers.get("GET")
-            if not await holds(scope["method"], Headers(scope=scope), look, call):
+            if not await _conditions_hold(scope["method"], Headers(scope=scope), look, call):
                 return empty_answer(HTTPStatus.PRECONDITION_FAILED)
             return await endpoint(call)
         except AdministrationError as error:
@@ -161,7 +150,7 @@ class Application:
             return _refused(translated(error))
 
     async def _actor(self, scope: Scope) -> Actor:
-        """Log in; the connection is no stranger's from then on. Raises Refused."""
+        """Log in; the connection is no stranger's from then on. Raises ApiRefusal."""
         backing = self._backing
         host, port = scope.get("client") or ("", 0)
         is_near = bool(host) and is_loopback(host)
@@ -180,24 +169,24 @@ class Application:
             helps = f"hutch ctl set_user_tags {in_command(user)} management"
             backing.authentication.refused(peer, "the user has no tag", helps, user)
             status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
-            raise Refused(status, "not_authorised", reason)
+            raise ApiRefusal(status, "not_authorised", reason)
         scope["state"][LOGGED_IN]()
         return actor
 
     async def _call(
         self,
-        endpoint: Endpoint,
+        endpoint: ApiMethod,
         scope: Scope,
         receive: Receive,
         actor: Actor,
         names: Mapping[str, str],
-    ) -> Call:
+    ) -> ApiCall:
         body = b""
         if scope["method"] in {"PUT", "POST"}:
             body = await self._body(endpoint, scope, receive, actor)
             actor = self._still(actor)
         is_object = bool(body) and not endpoint.reads_body
-        return Call(
+        return ApiCall(
             self._backing.administration,
             actor,
             self._backing.facts,
@@ -209,22 +198,23 @@ class Application:
         )
 
     async def _object(self, body: bytes) -> Mapping[str, Any]:
-        """Read a body that is a JSON object; a large one beside everything else. Raises Refused."""
+        """Read a body that is a JSON object, a large one beside all else. Raises ApiRefusal."""
         if len(body) <= bodies.QUICK_BYTES_MAX:
             return bodies.json_object(body)
-        return await self._backing.in_thread(partial(bodies.json_object, body))
+        read = self._backing.administration.done(partial(bodies.json_object, body))
+        return await self._backing.awaits(read)
 
     def _still(self, actor: Actor) -> Actor:
-        """Return the actor with its roles of now: a body may take minutes. Raises Refused."""
+        """Return the actor with its roles of now: a body may take minutes. Raises ApiRefusal."""
         now = actor.now(self._backing.administration.access)
         if Role.MANAGEMENT not in now.roles:
             raise _unknown()
         return now
 
     async def _body(
-        self, endpoint: Endpoint, scope: Scope, receive: Receive, actor: Actor
+        self, endpoint: ApiMethod, scope: Scope, receive: Receive, actor: Actor
     ) -> bytes:
-        """Read a body. Raises Refused, NotAllowed."""
+        """Read a body. Raises ApiRefusal, NotAllowed."""
         headers = Headers(scope=scope)
         if headers.get("content-encoding", "identity") != "identity":
             raise bodies.not_json()
@@ -237,25 +227,25 @@ class Application:
             return await bodies.read_body(receive, headers, bytes_max)
 
 
-def _unknown() -> Refused:
-    return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
+def _unknown() -> ApiRefusal:
+    return ApiRefusal(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
 
 
-def _busy() -> Refused:
+def _busy() -> ApiRefusal:
     again = {"retry-after": str(RETRY_AFTER_S)}
-    return Refused(HTTPStatus.SERVICE_UNAVAILABLE, "busy", UNREAD, again)
+    return ApiRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", UNREAD, again)
 
 
-def _endpoint_of(resource: Resource, method: str) -> Endpoint:
-    """Return the endpoint of a method. Raises Refused."""
+def _endpoint_of(resource: ApiPath, method: str) -> ApiMethod:
+    """Return the endpoint of a method. Raises ApiRefusal."""
     endpoint = resource.handlers.get(method)
     if endpoint is not None:
         return endpoint
     status, reason = HTTPStatus.METHOD_NOT_ALLOWED, "this method is not for this path"
-    raise Refused(status, "bad_request", reason, _allow(resource))
+    raise ApiRefusal(status, "bad_request", reason, _allow(resource))
 
 
-def _allow(resource: Resource) -> dict[str, str]:
+def _allow(resource: ApiPath) -> dict[str, str]:
     return {"allow": ", ".join([*resource.handlers, "OPTIONS"])}
 
 
@@ -295,7 +285,7 @@ def _refused(error: AdministrationError) -> Response:
 
 
 def _path_of(scope: Scope) -> str:
-    """Return a path whose names stay encoded: one with a slash is one segment. Raises Refused."""
+    """Return a path with its names as they are encoded. Raises ApiRefusal."""
     try:
         segments = segments_of(scope["raw_path"])
     except WrongPath as error:
@@ -304,20 +294,20 @@ def _path_of(scope: Scope) -> str:
 
 
 def _check_headers(scope: Scope, headers: Headers) -> None:
-    """Check what can be judged before it is known what is asked. Raises Refused."""
+    """Check what can be judged before it is known what is asked. Raises ApiRefusal."""
     size = sum(len(name) + len(value) + _HEADER_MORE_BYTES for name, value in scope["headers"])
     if size + len(scope["raw_path"]) > HEADER_BYTES_MAX:
         status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-        raise Refused(status, "bad_request", f"headers have {HEADER_BYTES_MAX} bytes at most")
+        raise ApiRefusal(status, "bad_request", f"headers have {HEADER_BYTES_MAX} bytes at most")
     if any(len(headers.getlist(name)) > 1 for name in _ONCE):
         raise bad_request("a header is said twice")
     if "transfer-encoding" in headers and "content-length" in headers:
         raise bad_request("a body has one length: announced, or in chunks")
     if len(scope["query_string"]) > _QUERY_BYTES_MAX:
-        raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
+        raise ApiRefusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
     origin = headers.get("origin")
     if origin is not None and _host_of(origin) != headers.get("host"):
-        raise Refused(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
+        raise ApiRefusal(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
 
 
 def _host_of(origin: str) -> str | None:
@@ -329,7 +319,7 @@ def _host_of(origin: str) -> str | None:
 
 
 def _query(text: bytes) -> Mapping[str, str]:
-    """Return the fields of a query. Raises Refused: what is not read cannot be left out."""
+    """Return the fields of a query. Raises ApiRefusal: what is not read cannot be left out."""
     if _PERCENT.search(text) is not None:
         raise _unreadable()
     try:
@@ -341,5 +331,41 @@ def _query(text: bytes) -> Mapping[str, str]:
     return dict(reversed(pairs))  # the first of a name counts, as in RabbitMQ
 
 
-def _unreadable() -> Refused:
+def _unreadable() -> ApiRefusal:
     return bad_request(f"a query is percent-encoded ASCII of at most {_QUERY_FIELDS_MAX} fields")
+
+
+async def _conditions_hold(
+    method: str, headers: Headers, look: ApiMethod | None, call: ApiCall
+) -> bool:
+    """Return whether a request's conditions hold; those that only read have none.
+
+    Nothing has an entity tag here, as in RabbitMQ: one that a client names is never that of what is
+    there. So `If-Match` holds only as `*`, for what is there, and `If-None-Match` only for what is
+    not. What is there is told by `look`, GET on the same path; where there is none, and for POST,
+    it is the path itself.
+
+    Source: RFC 9110, section 13; RabbitMQ 4.3 as observed.
+
+    Raises:
+        AdministrationError: The user may not see the object of the conditions.
+    """
+    matches, others = headers.get("if-match"), headers.get("if-none-match")
+    if method not in _CHANGES or (matches is None and others is None):
+        return True
+    is_there = look is None or method == "POST" or await _finds(look, call)
+    if matches is not None and not (is_there and matches.strip() == "*"):
+        return False
+    return others is None or not is_there
+
+
+async def _finds(look: ApiMethod, call: ApiCall) -> bool:
+    try:
+        await look(call)
+    except NotFound:
+        return False
+    except (AccessError, BrokerError) as error:
+        if isinstance(reason := translated(error), NotFound):
+            return False
+        raise reason from error
+    return True

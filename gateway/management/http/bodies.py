@@ -1,6 +1,9 @@
 """Bodies of requests: read after the login, up to a size and within a time."""
 
 import asyncio
+import json
+import math
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -9,8 +12,8 @@ from weakref import WeakValueDictionary
 
 from starlette.types import Message, Receive
 
-from gateway.management.http.answers import Refused, bad_request
-from gateway.management.http.json_text import NotJson, unpack_json
+from gateway.management.http.answers import ApiRefusal, bad_request
+from gateway.management.json_reader import read_json
 from gateway.server.connections.unfinished import CLIENT_S
 
 QUICK_BYTES_MAX: Final = 16 * 1024
@@ -27,6 +30,9 @@ WAIT_S: Final = 30.0
 SLOW_S: Final = 10.0
 BYTES_A_SECOND: Final = 64 * 1024
 """A body may take SLOW_S, a second more for so many bytes that came, and CLIENT_S at most."""
+
+
+_HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class BodyCutShort(Exception):
@@ -47,7 +53,7 @@ class LargeBodies:
         """Wait until the user's large bodies from before are read.
 
         Raises:
-            Refused: They take too long.
+            ApiRefusal: They take too long.
         """
         lock = self._locks.setdefault(user, asyncio.Lock())
         try:
@@ -55,7 +61,7 @@ class LargeBodies:
                 await lock.acquire()
         except TimeoutError:
             reason = "other large bodies of this user are still on their way"
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "bad_request", reason) from None
+            raise ApiRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "bad_request", reason) from None
         try:
             yield
         finally:
@@ -69,15 +75,10 @@ def is_small(headers: Mapping[str, str]) -> bool:
 
 
 async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int) -> bytes:
-    """Read a body to its end.
-
-    Args:
-        receive: Gives its parts.
-        headers: Those of the request.
-        bytes_max: More is not read.
+    """Read a body to its end; more than `bytes_max` is not read.
 
     Raises:
-        Refused: It is too large, by what is announced or what came, or too slow.
+        ApiRefusal: It is too large, by what is announced or what came, or too slow.
         BodyCutShort: The client left.
     """
     announced = headers.get("content-length", "0")
@@ -93,7 +94,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
                 message: Message = await receive()
         except TimeoutError:
             reason = "the body did not come in time"
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT, "bad_request", reason) from None
+            raise ApiRefusal(HTTPStatus.REQUEST_TIMEOUT, "bad_request", reason) from None
         if message["type"] != "http.request":
             raise BodyCutShort
         body += message.get("body", b"")
@@ -103,24 +104,59 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
             return bytes(body)
 
 
-def _too_large(bytes_max: int) -> Refused:
+def _too_large(bytes_max: int) -> ApiRefusal:
     reason = f"a body has {bytes_max} bytes at most here"
-    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "bad_request", reason)
+    return ApiRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "bad_request", reason)
 
 
-def not_json() -> Refused:
+def not_json() -> ApiRefusal:
     """Return the refusal of a body that is no JSON object."""
     return bad_request("not_json")
 
 
 def json_object(body: bytes) -> Mapping[str, Any]:
-    """Read a body that is a JSON object; nothing is an empty one. Raises Refused."""
+    """Read a body that is a JSON object; nothing is an empty one.
+
+    Half a surrogate pair is no text, and what is beyond the largest number is none.
+
+    Raises:
+        ApiRefusal: It is none, or says one name of an object twice.
+    """
     if not body:
         return {}
     try:
-        content = unpack_json(body)
-    except NotJson:
+        text = body.decode(json.detect_encoding(body), "surrogatepass")
+        is_quick = len(body) <= QUICK_BYTES_MAX
+        content = _DECODER.decode(text) if is_quick else read_json(text, _DECODER)
+        if _HALVES.search(body) is not None:
+            for part in _WHOLE.iterencode(content):
+                part.encode()
+    except (ValueError, RecursionError):
         raise not_json() from None
     if not isinstance(content, dict):
         raise not_json()
     return content
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a name is said twice")
+    return result
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large a number")
+    return value
+
+
+def _no_number(text: str) -> Any:  # noqa: ANN401
+    raise ValueError(f"{text} is no number")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_number
+)
+_WHOLE: Final = json.JSONEncoder(ensure_ascii=False)

@@ -8,60 +8,43 @@ from typing import Any, Protocol, TypeVar
 from starlette.responses import Response
 
 from gateway.broker.hosts.virtual_host import VirtualHost
+from gateway.broker.service import About
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.fields import Fields
+from gateway.management.fields import Arguments, JsonFields, usable_mapping, usable_text
 from gateway.management.http.answers import made_answer
-from gateway.management.kinds.kind import Kind
-from gateway.management.requests.answering import answer
-from gateway.management.requests.arguments import Arguments, usable_mapping, usable_text
-from gateway.management.requests.row import Row
+from gateway.management.kinds.kind import ObjectKind
+from gateway.management.requests.request import AdminRequest
 from gateway.pending import Pending
 
 T = TypeVar("T")
 
 
-class Awaits(Protocol):
+class AwaitsBroker(Protocol):
     """Runs one of the broker's coroutines on the event loop."""
 
     def __call__(self, coroutine: Coroutine[Pending[Any], None, T]) -> Coroutine[Any, Any, T]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ServerFacts:
     """Facts about the server.
 
     Attributes:
         node: Its name, `rabbit@` and the advertised host.
-        peer_properties: As it says to stream clients: product, version, platform, ….
         listeners: Protocol, address and port of each.
-        started_ms: When it started, in milliseconds since 1970.
-        data: The directory of everything stored.
         connections_max: Of stream clients at a time.
         certificates: The files that TLS clients are shown, by RabbitMQ's names for them.
     """
 
     node: str
-    peer_properties: Mapping[str, str]
     listeners: Callable[[], list[tuple[str, str, int]]]
-    started_ms: int
-    data: Path = Path()
     connections_max: int = 0
     certificates: Mapping[str, Path] = field(default_factory=dict)
 
-    @property
-    def version(self) -> str:
-        """The version of RabbitMQ whose behaviour this is."""
-        return self.peer_properties["version"]
-
-    @property
-    def cluster_name(self) -> str:
-        """The name that a cluster would have."""
-        return self.peer_properties["cluster_name"]
-
 
 @dataclass(frozen=True, slots=True)
-class Call(Fields):
+class ApiCall(JsonFields):
     """A request whose sender is known.
 
     Attributes:
@@ -77,22 +60,27 @@ class Call(Fields):
 
     administration: Administration
     actor: Actor
-    facts: Facts
-    awaits: Awaits
+    facts: ServerFacts
+    awaits: AwaitsBroker
     path: Mapping[str, str]
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
     raw_body: bytes = b""
 
-    async def ask(self, row: Row, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
-        """Have one of the requests of administrators done. Raises AdministrationError."""
-        return await self.awaits(answer(self.administration, self.actor, row, arguments, body))
+    @property
+    def about(self) -> About:
+        """More facts about the server."""
+        return self.administration.service.about
 
-    async def put(self, row: Row, /, **arguments: object) -> Response:
+    async def ask(self, row: AdminRequest, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
+        """Have one of the requests of administrators done. Raises AdministrationError."""
+        return await self.awaits(row.answer(self.administration, self.actor, arguments, body))
+
+    async def put(self, row: AdminRequest, /, **arguments: object) -> Response:
         """Have a request done that answers whether something is new, and answer a PUT by that."""
         return made_answer(is_new=(await self.ask(row, **arguments))["is_new"])
 
-    def thing(self, kind: Kind[T], **given: str) -> T:
+    def thing(self, kind: ObjectKind[T], **given: str) -> T:
         """Return the object that the body describes, and the path by our names of its fields.
 
         Raises:
@@ -104,11 +92,7 @@ class Call(Fields):
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Run what takes long beside everything else."""
-
-        async def done() -> T:
-            return await self.administration.in_thread(function)
-
-        return await self.awaits(done())
+        return await self.awaits(self.administration.done(function))
 
     def host(self) -> VirtualHost:
         """Return the virtual host of the path.
@@ -157,13 +141,13 @@ class Call(Fields):
         """Take a bool out of the body, also as a text. Raises WrongRequest."""
         value = self.body.get(name)
         is_text = value in ("true", "false")
-        return value == "true" if is_text else Fields.flag(self, name, default=default)
+        return value == "true" if is_text else JsonFields.flag(self, name, default=default)
 
 
 class _Body(Arguments):
     """The fields of a body: a flag may be a text, and an object that is missing is an empty one."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: ApiCall) -> None:
         super().__init__(call.body)
         self._call = call
 
@@ -177,9 +161,4 @@ class _Body(Arguments):
 Answer = Response | Mapping[str, object] | None
 """Result of a handler: an answer, one object to show, or None for what is done."""
 
-Handler = Callable[[Call], Awaitable[Answer]]
-
-
-def split(text: str) -> list[str]:
-    """Take a list that is written with commas apart."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+Handler = Callable[[ApiCall], Awaitable[Answer]]

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import uvicorn
 
-from gateway.management.http.application import Application, Backing
+from gateway.management.http.application import ApiBacking, Application
 from gateway.management.http.protocol import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
     IDLE_S,
     PROTOCOL,
     BoundedProtocol,
+    SmallReads,
 )
 from gateway.management.http.routes import RESOURCES
-from gateway.management.http.small_reads import SmallReads
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
 from gateway.network.pre_login import PreLogin
@@ -63,7 +63,7 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """Serves the API on sockets that are bound."""
 
-    def __init__(self, listening: Sequence[socket.socket], backing: Backing) -> None:
+    def __init__(self, listening: Sequence[socket.socket], backing: ApiBacking) -> None:
         self._sockets = list(listening)
         strangers: PreLogin[BoundedProtocol] = PreLogin(CONNECTIONS_MAX)
         shared = backing.shared

@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import Listed, Refused, in_slices, sliced_answer
-from gateway.management.http.call import Call
+from gateway.management.http.answers import ApiRefusal, Listed, in_slices, sliced_answer
+from gateway.management.http.call import ApiCall
 
 T = TypeVar("T")
 View = Callable[[T], Mapping[str, object]]
@@ -31,13 +31,13 @@ _OF_WHOLE_LISTS: Final = frozenset(("sort", "sort_reverse", "columns"))
 _NUMBER: Final = re.compile("-?[0-9]{1,9}")
 
 
-def object_answer(call: Call, view: Mapping[str, object]) -> Response:
+def object_answer(call: ApiCall, view: Mapping[str, object]) -> Response:
     """Answer with one object, of which the query may ask for some fields."""
     columns = _columns(call.query)
     return sliced_answer(view if columns is None else _narrowed(view, columns))
 
 
-async def listed_whole(call: Call, items: Iterable[T], view: View[T]) -> Response:
+async def listed_whole(call: ApiCall, items: Iterable[T], view: View[T]) -> Response:
     """Answer with a list that RabbitMQ gives no pages of: whole, whatever page or name is asked.
 
     Args and errors are those of `listed`.
@@ -46,7 +46,7 @@ async def listed_whole(call: Call, items: Iterable[T], view: View[T]) -> Respons
     return await listed(replace(call, query=query), items, view)
 
 
-async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
+async def listed(call: ApiCall, items: Iterable[T], view: View[T]) -> Response:
     """Answer with a list, as the query asks for it.
 
     Args:
@@ -55,7 +55,7 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
         view: Shows one.
 
     Raises:
-        Refused: There are no such pages.
+        ApiRefusal: There are no such pages.
         WrongRequest: The pattern cannot be used, or a number is none.
     """
     query = call.query
@@ -66,7 +66,7 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
     page, size = _number(query, "page", 1), _number(query, "page_size", PAGE_SIZE_DEFAULT)
     if page < 1 or not 1 <= size <= PAGE_SIZE_MAX:
         reason = f"Invalid pagination parameters: page number {page}, page size {size}"
-        raise Refused(HTTPStatus.BAD_REQUEST, "invalid_pagination_parameters", reason)
+        raise ApiRefusal(HTTPStatus.BAD_REQUEST, "invalid_pagination_parameters", reason)
     if not {"sort", "name"} & query.keys():
         every = items if isinstance(items, list) else list(items)
         return _page(every, _narrow(view, columns), len(every), page, size)
@@ -83,7 +83,7 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
 def _page(found: list[T], view: View[T], total_count: int, page: int, size: int) -> Response:
     if page > 1 and (page - 1) * size >= len(found):
         reason = f"Page out of range, page: {page} page size: {size}, len: {len(found)}"
-        raise Refused(HTTPStatus.BAD_REQUEST, "page_out_of_range", reason)
+        raise ApiRefusal(HTTPStatus.BAD_REQUEST, "page_out_of_range", reason)
     some = found[(page - 1) * size : page * size]
     answer = {
         "items": Listed(some, view),

@@ -11,7 +11,8 @@ from typing import Final
 _ESCAPED: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ALLOWED: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 _DOTS: Final = frozenset((b".", b".."))
-_DEFAULT_EXCHANGE: Final = b"amq.default"
+DEFAULT_EXCHANGE_NAME: Final = "amq.default"
+"""Name of the default exchange in paths."""
 _EXCHANGE_AT: Final = {b"exchanges": 3, b"bindings": 4}
 """Place of the exchange's name in a path, by the kind of path; that of the default one is empty."""
 _SECRET: Final = re.compile("(/auth/hash_password/).*", re.DOTALL)
@@ -38,7 +39,7 @@ def segments_of(raw_path: bytes) -> list[bytes]:
         raise WrongPath("a path of so many segments does not exist")
     exchange_at = _EXCHANGE_AT.get(parts[1] if len(parts) > 1 else b"", 0)
     if 0 < exchange_at < len(parts) and not parts[exchange_at]:
-        parts[exchange_at] = _DEFAULT_EXCHANGE
+        parts[exchange_at] = DEFAULT_EXCHANGE_NAME.encode()
     for part in parts:
         if not part and raw_path != b"/":
             raise WrongPath("a path has no empty segments")

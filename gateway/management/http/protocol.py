@@ -31,6 +31,10 @@ log = logging.getLogger(__name__)
 
 HEADER_BYTES_MAX: Final = 16 * 1024
 """Largest request line and headers together."""
+_CLIENT_READ_BYTES: Final = 64 * 1024
+_STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
+_shared: Final = memoryview(bytearray(_CLIENT_READ_BYTES))
+"""Buffer that all connections are read to, in turn."""
 HEADERS_S: Final = STRANGER_S
 """Longest time from a client's first byte to the end of its headers, or without a byte."""
 IDLE_S: Final = 30
@@ -142,9 +146,10 @@ class BoundedProtocol(H11Protocol):
         self._received = make_strict(self.conn)
 
     def _logged_in(self) -> None:
-        self.is_stranger = False
-        self._strangers.remove(self)
-        self._input.forget(self)
+        if self.is_stranger:
+            self.is_stranger = False
+            self._strangers.remove(self)
+            self._input.forget(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection; if there are as many as may be, another one goes for it."""
@@ -278,3 +283,29 @@ class BoundedProtocol(H11Protocol):
             ):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+
+class SmallReads(asyncio.BufferedProtocol):
+    """One connection, read in small pieces; everything that happens there goes on to its protocol.
+
+    Reads of asyncio bring up to 256 KiB that a protocol has to take.
+    """
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self._protocol = protocol
+        self.connection_lost = protocol.connection_lost  # type: ignore[method-assign]
+        self.pause_writing = protocol.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = protocol.resume_writing  # type: ignore[method-assign]
+        self.eof_received = protocol.eof_received  # type: ignore[method-assign]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Learn of the socket."""
+        self._protocol.connection_made(transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Return where the next bytes are read to."""
+        return _shared[:_STRANGER_READ_BYTES] if self._protocol.is_stranger else _shared
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand over what was read."""
+        self._protocol.data_received(bytes(_shared[:nbytes]))

@@ -8,9 +8,8 @@ from typing import Any, Final
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import check_name
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
-from gateway.management.definitions.document import fault_within, is_text
-from gateway.management.definitions.errors import shown
-from gateway.management.fields import MISSING, Fields, is_integer
+from gateway.management.errors import shown
+from gateway.management.fields import MISSING, JsonFields, fault_within, is_integer, is_text
 
 NAME_BYTES_MAX: Final = 65_535
 """No name is longer on any wire."""
@@ -28,7 +27,7 @@ class Needless(Skip):
     """An object of the file is left out, and is not missed."""
 
 
-class Entry(Fields):
+class DefinitionEntry(JsonFields):
     """An object of JSON, with notes on what of it could not be taken as it is."""
 
     def __init__(self, content: object) -> None:
@@ -108,14 +107,14 @@ class Context:
     virtual_host: str | None
     queue_types: Mapping[str, str | None]
 
-    def host_of(self, entry: Entry) -> str:
+    def host_of(self, entry: DefinitionEntry) -> str:
         """Return the virtual host that an entry belongs to."""
         if "vhost" not in entry and self.virtual_host is not None:
             return self.virtual_host
         return entry.name("vhost")
 
 
-def required_pattern(entry: Entry, field: str) -> str:
+def required_pattern(entry: DefinitionEntry, field: str) -> str:
     """Return a regular expression that can be used here; Skip if it cannot."""
     pattern = entry.text(field)
     if fault := length_fault(pattern) or _pattern_fault(pattern):

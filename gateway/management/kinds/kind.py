@@ -22,9 +22,9 @@ from typing import (
     get_type_hints,
 )
 
-from gateway.management.definitions.errors import shown
-from gateway.management.fields import Fields
-from gateway.management.kinds.entry import Context, Entry
+from gateway.management.errors import shown
+from gateway.management.fields import JsonFields
+from gateway.management.kinds.entry import Context, DefinitionEntry
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
     from gateway.management.administration import Administration
@@ -39,18 +39,18 @@ AT_ONCE: Final = 256
 """Most objects that are on their way to the store together: they share its syncs."""
 
 
-_TAKEN: Final[Mapping[object, Callable[[Fields, str, Any], object]]] = {
+_TAKEN: Final[Mapping[object, Callable[[JsonFields, str, Any], object]]] = {
     str: lambda reader, name, default: reader.text(
         name, default if isinstance(default, str) else None
     ),
     bool: lambda reader, name, default: reader.flag(name, default=default),
-    float: Fields.number,
+    float: JsonFields.number,
     Mapping: lambda reader, name, _: reader.mapping(name),
 }
 """The function that takes a field of a type."""
 
 
-class Field(NamedTuple):
+class KindField(NamedTuple):
     """A field of a kind.
 
     Attributes:
@@ -66,7 +66,7 @@ class Field(NamedTuple):
     default: object
 
 
-class Kind(ABC, Generic[Thing]):
+class ObjectKind(ABC, Generic[Thing]):
     """A kind of object.
 
     Attributes:
@@ -106,7 +106,7 @@ class Kind(ABC, Generic[Thing]):
         self.outer_word = getattr(self, "outer_word", self.word)
         hints = get_type_hints(self.thing)
         self.fields: Final = tuple(
-            Field(
+            KindField(
                 each.name,
                 self.outer_names.get(each.name, each.name),
                 get_origin(hints[each.name]) or hints[each.name],
@@ -124,7 +124,7 @@ class Kind(ABC, Generic[Thing]):
         """Return an object by the names of HTTP and definitions, as JSON can hold it; a copy."""
         return {field.outer: _plain(getattr(thing, field.name)) for field in self.fields}
 
-    def taken(self, reader: Fields, *, is_outer: bool = False, **given: object) -> Thing:
+    def taken(self, reader: JsonFields, *, is_outer: bool = False, **given: object) -> Thing:
         """Make an object of fields that a reader takes.
 
         Args:
@@ -173,7 +173,7 @@ class Kind(ABC, Generic[Thing]):
         return (virtual_host, name) if self.in_host else ("", name)
 
     @abstractmethod
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Thing]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Thing]:
         """Read an entry.
 
         What is taken in another form than written is noted with the entry.
@@ -196,11 +196,11 @@ class Kind(ABC, Generic[Thing]):
 
     # In an import
 
-    def needs(self, _key: Key) -> Sequence[tuple["Kind[Any]", Key]]:
+    def needs(self, _key: Key) -> Sequence[tuple["ObjectKind[Any]", Key]]:
         """Return the objects that an object needs: first its virtual host, if it has one."""
         return ()
 
-    def goes_with(self, key: Key) -> Sequence[tuple["Kind[Any]", Key]]:
+    def goes_with(self, key: Key) -> Sequence[tuple["ObjectKind[Any]", Key]]:
         """Return those of the objects that it needs with which an object goes: its host."""
         return self.needs(key)[:1]
 
@@ -288,12 +288,12 @@ Notes: TypeAlias = dict[tuple[str, Key], list[str]]
 class Definitions:
     """Objects by kind and key, without a server."""
 
-    def __init__(self, things: Mapping[Kind[Any], Mapping[Key, Any]] | None = None) -> None:
+    def __init__(self, things: Mapping[ObjectKind[Any], Mapping[Key, Any]] | None = None) -> None:
         self._things: defaultdict[str, dict[Key, Any]] = defaultdict(dict)
         for kind, some in (things or {}).items():
             self.of(kind).update(some)
 
-    def of(self, kind: Kind[Thing]) -> dict[Key, Thing]:
+    def of(self, kind: ObjectKind[Thing]) -> dict[Key, Thing]:
         """Return the objects of a kind."""
         return self._things[kind.name]
 

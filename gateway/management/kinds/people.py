@@ -11,9 +11,15 @@ from gateway.broker.access.passwords import (
     PasswordHash,
     UnusableHash,
 )
-from gateway.management.definitions.errors import shown
-from gateway.management.kinds.entry import Context, Entry, Fault, required_pattern, usable_name
-from gateway.management.kinds.kind import Key, Kind
+from gateway.management.errors import shown
+from gateway.management.kinds.entry import (
+    Context,
+    DefinitionEntry,
+    Fault,
+    required_pattern,
+    usable_name,
+)
+from gateway.management.kinds.kind import Key, ObjectKind
 from gateway.management.kinds.virtual_hosts import HOSTS
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
@@ -23,14 +29,14 @@ NO_PASSWORD: Final = ""
 """The hash of a user that cannot log in with a password."""
 
 
-class _Users(Kind[User]):
+class _Users(ObjectKind[User]):
     name, word = "users", "user"
     thing = User
     section = "users"
     in_host, is_of_cluster, is_replaced = False, True, True
     removal = 6
 
-    def read(self, entry: Entry, _context: Context) -> tuple[Key, User]:
+    def read(self, entry: DefinitionEntry, _context: Context) -> tuple[Key, User]:
         """Read a user with the hash of its password."""
         name = usable_name(entry.name(), self.word)
         if "password" in entry:
@@ -94,7 +100,7 @@ def _has_foreign_hash(user: User) -> bool:
     return hashed is not None and hashed.algorithm not in RABBITMQ_ALGORITHMS
 
 
-def _password(entry: Entry) -> PasswordHash | None:
+def _password(entry: DefinitionEntry) -> PasswordHash | None:
     text = entry.text("password_hash", NO_PASSWORD)
     named = entry.text("hashing_algorithm", "")
     if text == NO_PASSWORD:
@@ -116,7 +122,7 @@ def _password(entry: Entry) -> PasswordHash | None:
     return parsed
 
 
-class _Permissions(Kind[Permission]):
+class _Permissions(ObjectKind[Permission]):
     name, word = "permissions", "permission"
     thing = Permission
     outer_names: Mapping[str, str] = {"virtual_host": "vhost"}
@@ -127,13 +133,13 @@ class _Permissions(Kind[Permission]):
     def called(self, key: Key) -> str:
         return f"permission of {shown(key[1])}"
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Permission]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Permission]:
         """Read what a user may do in a virtual host."""
         user, virtual_host = entry.name("user"), context.host_of(entry)
         patterns = {right.value: required_pattern(entry, right.value) for right in Right}
         return (virtual_host, user), Permission(user=user, virtual_host=virtual_host, **patterns)
 
-    def needs(self, key: Key) -> Sequence[tuple[Kind[Any], Key]]:
+    def needs(self, key: Key) -> Sequence[tuple[ObjectKind[Any], Key]]:
         return (HOSTS, ("", key[0])), (USERS, ("", key[1]))
 
     def key(self, _virtual_host: str, thing: Permission) -> Key:

@@ -14,11 +14,11 @@ from gateway.broker.rules.policies import (
 )
 from gateway.broker.rules.policy_settings import DEFINED, check_known, check_values, not_of_streams
 from gateway.broker.topology.exchange import ALTERNATE_EXCHANGE
-from gateway.management.definitions.errors import shown
-from gateway.management.fields import Fields
+from gateway.management.errors import shown
+from gateway.management.fields import JsonFields
 from gateway.management.kinds.entry import (
     Context,
-    Entry,
+    DefinitionEntry,
     Fault,
     Skip,
     require_type,
@@ -26,7 +26,7 @@ from gateway.management.kinds.entry import (
     usable_name,
 )
 from gateway.management.kinds.kind import PARAMETERS, Key
-from gateway.management.kinds.virtual_hosts import InHost
+from gateway.management.kinds.virtual_hosts import HostedKind
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
     from gateway.broker.hosts.virtual_host import VirtualHost
@@ -38,7 +38,7 @@ _TEXTS: Final = frozenset({"max-age"})
 _STREAM_TARGETS: Final = frozenset({"all", "queues", "streams"})
 
 
-class PolicyKind(InHost[Policy]):
+class PolicyKind(HostedKind[Policy]):
     """The kind of policies."""
 
     name, word = "policies", "policy"
@@ -52,7 +52,7 @@ class PolicyKind(InHost[Policy]):
         """Return those of a virtual host."""
         return host.policies
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Policy]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Policy]:
         """Read a policy; also what it says of other things than streams, to be given back.
 
         A policy without a word about streams is kept too: of those that fit a name only the one of
@@ -61,7 +61,7 @@ class PolicyKind(InHost[Policy]):
         taken = self._read(entry, check_policy)
         return (context.host_of(entry), taken.name), taken
 
-    def _read(self, entry: Entry, check: Callable[[Policy], object]) -> Policy:
+    def _read(self, entry: DefinitionEntry, check: Callable[[Policy], object]) -> Policy:
         taken = self.taken(entry, is_outer=True, name=entry.name())
         apply_to, definition = taken.apply_to, taken.definition
         for key in sorted(_KEYS & definition.keys()):
@@ -87,7 +87,7 @@ class PolicyKind(InHost[Policy]):
             )
         return taken
 
-    def asked(self, arguments: Fields) -> Policy:
+    def asked(self, arguments: JsonFields) -> Policy:
         return self.taken(arguments, apply_to=arguments.text("apply_to", "streams"))
 
     def check(self, thing: Policy) -> None:
@@ -123,9 +123,9 @@ class OperatorPolicyKind(PolicyKind):
     def table(self, host: "VirtualHost") -> PolicyTable:
         return host.policies.operators
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Policy]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Policy]:
         """Read a parameter that is an operators' policy."""
-        said = Entry({**entry.mapping("value"), "name": entry.name()})
+        said = DefinitionEntry({**entry.mapping("value"), "name": entry.name()})
         taken = self._read(said, check_operator_policy)
         entry.notes.extend(said.notes)
         return (context.host_of(entry), taken.name), taken

@@ -7,45 +7,44 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.broker.errors import StreamExists
 from gateway.broker.naming import without_line_ends
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments, number_of
-from gateway.management.definitions.errors import shown
-from gateway.management.kinds.entry import Context, Entry, Fault, Needless, Skip, require_type
+from gateway.broker.rules.arguments import NAMES, InvalidArgument, StreamArguments, number_of
+from gateway.management.errors import shown
+from gateway.management.kinds.entry import (
+    Context,
+    DefinitionEntry,
+    Fault,
+    Needless,
+    Skip,
+    require_type,
+)
 from gateway.management.kinds.kind import Comparison, Key
-from gateway.management.kinds.virtual_hosts import HOSTS, InHost
+from gateway.management.kinds.virtual_hosts import HOSTS, HostedKind
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
     from gateway.broker.hosts.virtual_host import VirtualHost
 
 RESERVED_PREFIX: Final = "amq."
-STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
-    "x-max-length-bytes": "max-length-bytes",
-    "x-max-age": "max-age",
-    "x-stream-max-segment-size-bytes": "stream-max-segment-size-bytes",
-    "x-stream-filter-size-bytes": "stream-filter-size-bytes",
-    "x-initial-cluster-size": "initial-cluster-size",
-    "x-queue-leader-locator": "queue-leader-locator",
-    "x-stream-initial-offset": "stream-initial-offset",
-}
+STREAM_ARGUMENTS: Final[Mapping[str, str]] = {f"x-{name}": name for name in NAMES}
 """A stream's arguments as a queue declares them, and as a Create carries them."""
 TEXT_ARGUMENTS: Final = frozenset({"x-max-age", "x-queue-leader-locator"})
 """The arguments of a queue that are texts; the others are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class DeclaredStream:
     """A stream with its arguments as a Create carries them."""
 
     name: str
     arguments: Mapping[str, str]
 
 
-class _Streams(InHost[Stream]):
+class _Streams(HostedKind[DeclaredStream]):
     name, word, outer_word = "streams", "stream", "queue"
-    thing = Stream
+    thing = DeclaredStream
     section = "queues"
     removal = 3
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Stream]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, DeclaredStream]:
         """Read a queue that is a stream."""
         virtual_host = context.host_of(entry)
         name = without_line_ends(entry.name())
@@ -66,9 +65,9 @@ class _Streams(InHost[Stream]):
             raise Fault("is a stream that goes with its connection, which streams never do")
         if not entry.flag("durable", default=True):
             entry.notes.append("is durable here, as streams are")
-        return (virtual_host, name), Stream(name, _arguments(entry, given))
+        return (virtual_host, name), DeclaredStream(name, _arguments(entry, given))
 
-    def written(self, thing: Stream) -> dict[str, Any]:
+    def written(self, thing: DeclaredStream) -> dict[str, Any]:
         return {
             "name": thing.name,
             "durable": True,
@@ -77,7 +76,7 @@ class _Streams(InHost[Stream]):
             "arguments": queue_arguments(thing.arguments),
         }
 
-    def differs(self, thing: Stream, current: Stream, _notes: list[str]) -> bool:
+    def differs(self, thing: DeclaredStream, current: DeclaredStream, _notes: list[str]) -> bool:
         if StreamArguments.parse(thing.arguments) != StreamArguments.parse(current.arguments):
             have = ", ".join(f"{name}={shown(text)}" for name, text in current.arguments.items())
             raise Needless(f"exists with other arguments, which stay: {have or 'none'}")
@@ -99,13 +98,15 @@ class _Streams(InHost[Stream]):
                     f" its limit max-queues is {shown(limit)}"
                 )
 
-    def all_in(self, host: "VirtualHost") -> Iterable[Stream]:
+    def all_in(self, host: "VirtualHost") -> Iterable[DeclaredStream]:
         for name in host.streams.names():
             if name in host.streams:  # still
                 given = host.streams.find(name).entry.arguments
-                yield Stream(name, {argument: str(value) for argument, value in given.items()})
+                yield DeclaredStream(
+                    name, {argument: str(value) for argument, value in given.items()}
+                )
 
-    async def put_in(self, host: "VirtualHost", thing: Stream) -> bool:
+    async def put_in(self, host: "VirtualHost", thing: DeclaredStream) -> bool:
         try:
             await host.streams.create(thing.name, thing.arguments)
         except StreamExists:
@@ -116,7 +117,7 @@ class _Streams(InHost[Stream]):
         await host.streams.delete(key[1], host.streams.logs.tell_watchers)
 
 
-def _arguments(entry: Entry, given: Mapping[str, object]) -> dict[str, str]:
+def _arguments(entry: DefinitionEntry, given: Mapping[str, object]) -> dict[str, str]:
     arguments: dict[str, str] = {}
     for name, value in sorted(given.items()):
         if name == "x-queue-type":
@@ -141,10 +142,9 @@ def queue_arguments(arguments: Mapping[str, str]) -> dict[str, object]:
     """Write a stream's arguments as those of a queue."""
     written: dict[str, object] = {"x-queue-type": "stream"}
     for argument, text in arguments.items():
-        name = _QUEUE_ARGUMENTS[argument]
+        name = f"x-{argument}"
         written[name] = text if name in TEXT_ARGUMENTS else number_of(text)
     return written
 
 
-_QUEUE_ARGUMENTS: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
 STREAMS: Final = _Streams()

@@ -16,35 +16,35 @@ from gateway.broker.topology.exchange import (
     Exchange,
     is_predeclared,
 )
-from gateway.management.definitions.errors import shown
-from gateway.management.kinds.entry import Context, Entry, Needless, Skip
-from gateway.management.kinds.kind import Comparison, Definitions, Key, Kind, Notes
+from gateway.management.errors import shown
+from gateway.management.kinds.entry import Context, DefinitionEntry, Needless, Skip
+from gateway.management.kinds.kind import Comparison, Definitions, Key, Notes, ObjectKind
 from gateway.management.kinds.streams import RESERVED_PREFIX, STREAMS
-from gateway.management.kinds.virtual_hosts import HOSTS, InHost, host_of
+from gateway.management.kinds.virtual_hosts import HOSTS, HostedKind, host_of
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
     from gateway.broker.hosts.virtual_host import VirtualHost
     from gateway.management.administration import Administration
 
-_TYPES: Final = ("direct", "fanout", "topic")
+TYPES: Final = ("direct", "fanout", "topic")
 _BUILT_IN: Final = frozenset({"amq.direct", "amq.fanout", "amq.topic"})
 _DIGITS: Final = re.compile(r"(\d{1,9})")
 
 
-class _Exchanges(InHost[Exchange]):
+class _Exchanges(HostedKind[Exchange]):
     name, word = "exchanges", "exchange"
     thing = Exchange
     section = "exchanges"
     removal = 2
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Exchange]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Exchange]:
         """Read an exchange."""
         name = entry.name()
         kind = entry.text("type")
         if not name or name.startswith(RESERVED_PREFIX):
             raise Needless("is there from the start, or not at all")
-        if kind not in _TYPES:
-            raise Skip(f"type {shown(kind)} is not known; there are {', '.join(_TYPES)}")
+        if kind not in TYPES:
+            raise Skip(f"type {shown(kind)} is not known; there are {', '.join(TYPES)}")
         taken = self.taken(entry, is_outer=True, name=name, type=kind)
         if not isinstance(taken.arguments.get(ALTERNATE_EXCHANGE, ""), str):
             entry.notes.append(
@@ -73,7 +73,7 @@ class _Exchanges(InHost[Exchange]):
         await host.exchanges.delete(key[1])
 
 
-class _Bindings(InHost[Binding]):
+class _Bindings(HostedKind[Binding]):
     name, word = "bindings", "binding"
     thing = Binding
     section, named_by = "bindings", "source"
@@ -93,7 +93,7 @@ class _Bindings(InHost[Binding]):
         arguments = json.dumps(dict(thing.arguments), sort_keys=True)
         return virtual_host, thing.source, thing.destination, thing.routing_key, arguments
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Binding]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Binding]:
         """Read a binding from an exchange to a stream."""
         source = entry.name("source")
         if not source:
@@ -131,13 +131,13 @@ class _Bindings(InHost[Binding]):
         in_order = dict.fromkeys(("source", "destination", "destination_type"), "queue")
         return {**in_order, **self.outer(thing)}
 
-    def needs(self, key: Key) -> Sequence[tuple[Kind[Any], Key]]:
+    def needs(self, key: Key) -> Sequence[tuple[ObjectKind[Any], Key]]:
         """Return its ends, which may be missing: they were skipped, or exports leave them out."""
         host, source, destination = key[:3]
         ends = (EXCHANGES, (host, source)), (STREAMS, (host, destination))
         return (HOSTS, ("", host)), *ends
 
-    def goes_with(self, key: Key) -> Sequence[tuple[Kind[Any], Key]]:
+    def goes_with(self, key: Key) -> Sequence[tuple[ObjectKind[Any], Key]]:
         return self.needs(key)[:2]
 
     def faults(self, comparison: Comparison) -> Iterable[str]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.broker.access.errors import NoSuchVirtualHost, VirtualHostExists
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
-from gateway.management.fields import Fields
-from gateway.management.kinds.entry import Context, Entry, usable_name
-from gateway.management.kinds.kind import Key, Kind, Thing
+from gateway.management.fields import JsonFields
+from gateway.management.kinds.entry import Context, DefinitionEntry, usable_name
+from gateway.management.kinds.kind import Key, ObjectKind, Thing
 
 if TYPE_CHECKING:  # all of the broker, which a command line does without
     from gateway.broker.hosts.virtual_host import VirtualHost
@@ -36,7 +36,7 @@ class Host:
         }
 
 
-class _Hosts(Kind[Host]):
+class _Hosts(ObjectKind[Host]):
     name, word = "hosts", "virtual host"
     thing = Host
     section, component = "vhosts", "vhost-limits"
@@ -44,13 +44,13 @@ class _Hosts(Kind[Host]):
     at_once = 1
     removal = 0  # with all that is in it
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Host]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Host]:
         """Read a virtual host; newer exports keep what describes it under `metadata`."""
         is_named = "name" in entry or context.virtual_host is None
         name = entry.name() if is_named else context.virtual_host
         assert name is not None
         usable_name(name, self.word)
-        about = Entry(dict(entry.mapping("metadata")))
+        about = DefinitionEntry(dict(entry.mapping("metadata")))
         if not any(field in about for field in ("description", "tags", "default_queue_type")):
             about = entry
         queue_type = about.text("default_queue_type", "")
@@ -125,7 +125,7 @@ class _Hosts(Kind[Host]):
 HOSTS: Final = _Hosts()
 
 
-class InHost(Kind[Thing]):
+class HostedKind(ObjectKind[Thing]):
     """A kind of object in virtual hosts.
 
     Attributes:
@@ -139,14 +139,14 @@ class InHost(Kind[Thing]):
     is_delegated = False
     demanded: tuple[str, ...] = ()
 
-    def asked(self, arguments: Fields) -> Thing:
+    def asked(self, arguments: JsonFields) -> Thing:
         """Return an object that the arguments of a request describe."""
         return self.taken(arguments)
 
     def check(self, thing: Thing) -> None:
         """Refuse what no administrator may set, though definitions may have it. Raises Unusable."""
 
-    def needs(self, key: Key) -> Sequence[tuple[Kind[Any], Key]]:
+    def needs(self, key: Key) -> Sequence[tuple[ObjectKind[Any], Key]]:
         return ((HOSTS, ("", key[0])),)
 
     def all(self, administration: "Administration") -> Iterable[tuple[Key, Thing]]:

@@ -1,12 +1,17 @@
 """Requests on clients: connections, publishers, consumers, and their groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from gateway.broker.connections import Connections, ConsumerDetails, OpenConnection
+from gateway.broker.connections import (
+    Connections,
+    ConsumerDetails,
+    OpenConnection,
+    PublisherDetails,
+)
 from gateway.broker.streams.stream import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.requests.row import Host, Name, request
+from gateway.management.requests.request import Host, Name, request
 
 
 @request(Role.MONITORING)
@@ -64,8 +69,9 @@ async def list_publishers(administration: Administration, host: Host) -> object:
             "messages_confirmed": publisher.confirmed,
             "messages_errored": publisher.errored,
         }
-        for connection in administration.connections.of(virtual_host=host.name)
-        for publisher in connection.publisher_details()
+        for connection, publisher in publishers_of(
+            administration.connections.of(virtual_host=host.name)
+        )
     ]
 
 
@@ -85,7 +91,9 @@ async def list_consumers(administration: Administration, host: Host) -> object:
             "activity_status": consumer.activity,
             "properties": dict(consumer.properties),
         }
-        for connection, consumer in consumers_of(administration, host.name)
+        for connection, consumer in consumers_of(
+            administration.connections.of(virtual_host=host.name)
+        )
     ]
 
 
@@ -116,7 +124,9 @@ async def list_group_consumers(
             "connection_name": f"{connection.peer} -> {connection.local}",
             "is_active": consumer.is_active,
         }
-        for connection, consumer in consumers_of(administration, host.name, read)
+        for connection, consumer in consumers_of(
+            administration.connections.of(virtual_host=host.name), read
+        )
         if consumer.is_single and consumer.properties.get("name") == reference
     ]
     if not found:
@@ -124,11 +134,21 @@ async def list_group_consumers(
     return found
 
 
+def publishers_of(
+    connections: Iterable[OpenConnection], stream: Stream | None = None
+) -> Iterator[tuple[OpenConnection, PublisherDetails]]:
+    """Yield the publishers of connections, perhaps only to one stream, each with its connection."""
+    for connection in connections:
+        for publisher in connection.publisher_details():
+            if stream in (None, publisher.stream):
+                yield connection, publisher
+
+
 def consumers_of(
-    administration: Administration, virtual_host: str, stream: Stream | None = None
+    connections: Iterable[OpenConnection], stream: Stream | None = None
 ) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
-    """Yield the consumers of a virtual host, or of one stream in it, each with its connection."""
-    for connection in administration.connections.of(virtual_host=virtual_host):
+    """Yield the consumers of connections, perhaps only of one stream, each with its connection."""
+    for connection in connections:
         for consumer in connection.consumer_details():
             if stream in (None, consumer.stream):
                 yield connection, consumer

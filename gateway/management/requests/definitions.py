@@ -3,33 +3,16 @@
 import logging
 from functools import partial
 
-from gateway.broker.locks import Check, unchecked
-from gateway.management.administration import Administration, Turns
-from gateway.management.definitions import report
-from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
+from gateway.broker.locks import Check
+from gateway.management.administration import Administration
 from gateway.management.definitions.exporting import export_definitions as written
-from gateway.management.definitions.planning import Plan, plan_import
-from gateway.management.definitions.reading import (
-    ReadDefinitions,
-    read_definitions,
-    read_with_problems,
-)
-from gateway.management.errors import AdministrationError, Failed, WrongRequest
-from gateway.management.kinds import table
-from gateway.management.kinds.kind import Definitions
-from gateway.management.requests.applying import Before, apply_changes, remember, take_back
-from gateway.management.requests.parallel import Stopped
-from gateway.management.requests.row import request
-from gateway.management.requests.unfinished import Source, Unfinished
-from store.errors import StoreError
+from gateway.management.definitions.importing import current_definitions, import_read
+from gateway.management.definitions.reading import read_with_problems
+from gateway.management.definitions.unfinished import ImportSource
+from gateway.management.errors import DefinitionsError, UnusableDefinitions
+from gateway.management.requests.request import request
 
 log = logging.getLogger(__name__)
-
-
-class Unusable(WrongRequest):
-    """The definitions cannot be imported: nothing was changed."""
-
-    code = "unusable_definitions"
 
 
 @request()
@@ -50,11 +33,11 @@ async def import_definitions(
             await administration.in_thread(read),
             dry_run=dry_run,
             is_whole=whole,
-            source=Source(body, virtual_host),
+            source=ImportSource(body, virtual_host),
             check=judge,
         )
     except DefinitionsError as error:
-        raise Unusable(str(error)) from error
+        raise UnusableDefinitions(str(error)) from error
     return {
         "changes": plan.change_count,
         "is_dry_run": dry_run,
@@ -63,113 +46,6 @@ async def import_definitions(
             for row in plan.rows
         ],
     }
-
-
-async def import_read(
-    administration: Administration,
-    read: ReadDefinitions,
-    *,
-    dry_run: bool,
-    is_whole: bool = False,
-    source: Source | None = None,
-    check: Check = unchecked,
-) -> Plan:
-    """Compare definitions with the server, and make it so; all or nothing.
-
-    Args:
-        administration: What is changed.
-        read: The definitions.
-        dry_run: Only compare.
-        is_whole: Refuse what cannot all be imported, where RabbitMQ could.
-        source: What they were read from, for the next start to finish what this one may not;
-            None if that is taken care of.
-        check: Called in the turn; what it raises ends this.
-
-    Raises:
-        DefinitionsError: They cannot be imported.
-        Failed: The server could not do it.
-    """
-    turn = administration.importing
-    await turn.take()
-    try:
-        check()
-        current = await current_definitions(administration)
-        plan = await administration.in_thread(
-            partial(plan_import, read, current, partitions_max=administration.partitions_max)
-        )
-        if is_whole:
-            _demand_all(plan)
-        if not dry_run:
-            await _apply(administration, plan, source)
-    finally:
-        turn.end()
-    if not dry_run:
-        sums = report.sums(plan.rows)
-        log.info("definitions imported changes=%d objects=%s", plan.change_count, sums)
-    return plan
-
-
-def _demand_all(plan: Plan) -> None:
-    """Demand that nothing is left out that may be missed. Raises DefinitionsError."""
-    lost = [row for row in plan.rows if row.is_lost]
-    if lost:
-        lines = (
-            f"{row.kind} {shown(row.name)} in virtual host {shown(row.virtual_host)}: {row.reason}"
-            for row in lost[:PROBLEMS_SHOWN_MAX]
-        )
-        raise DefinitionsError(*lines, count=len(lost))
-
-
-async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
-    before = await remember(administration, plan.changes)
-    unfinished = administration.unfinished if source is not None and plan.change_count else None
-    if source is not None and unfinished is not None:
-        packed = await administration.in_thread(before.pack)
-        await unfinished.begin(source._replace(before=packed))
-    try:
-        await apply_changes(administration, plan.changes, before)
-    except Stopped as stopped:
-        raise Failed(f"not all was imported: {stopped}; its next start goes on") from stopped
-    except Failed:
-        await _forget(unfinished)
-        raise
-    await _forget(unfinished)
-
-
-async def _forget(unfinished: Unfinished | None) -> None:
-    """Let no later start do it again."""
-    try:
-        if unfinished is not None:
-            await unfinished.end()
-    except StoreError as error:  # what was asked for has its own outcome
-        log.error("the next start will import the same once more error=%s", error)  # noqa: TRY400
-
-
-async def finish_import(administration: Administration, unfinished: Unfinished) -> None:
-    """Finish the import that was under way when the server died or stopped, if there was one.
-
-    What was done of it is left alone, and nothing has been changed since. One that cannot be
-    finished is rolled back. Raises StoreError.
-    """
-    source = await unfinished.load()
-    if source is None:
-        return
-    read = partial(read_definitions, source.content, virtual_host=source.virtual_host)
-    try:
-        plan = await import_read(
-            administration, await administration.in_thread(read), dry_run=False
-        )
-    except (DefinitionsError, AdministrationError) as error:
-        log.error("the import that was cut off cannot be finished error=%s", error)  # noqa: TRY400
-        if administration.importing.is_over:  # it could have been
-            return
-        if not await take_back(administration, Before.unpack(source.before)):
-            log.error("the next start tries again to finish the import or to take it back")  # noqa: TRY400
-            return
-        log.warning("the import that was cut off is taken back: nothing of it is there")
-    else:
-        log.warning("an import that was cut off is finished changes=%d", plan.change_count)
-    await unfinished.end()
 
 
 @request()
@@ -182,18 +58,3 @@ async def export_definitions(administration: Administration, virtual_host: str |
         partial(written, current, virtual_host=virtual_host)
     )
     return {"definitions": tree, "warnings": warnings}
-
-
-async def current_definitions(administration: Administration) -> Definitions:
-    """Return everything that definitions can hold. Nothing changes the values.
-
-    Others have their turn meanwhile: what is made or goes then may be there or not.
-    """
-    found = Definitions()
-    turns = Turns(administration)
-    for kind in table.KINDS:
-        things = found.of(kind)
-        for key, thing in kind.all(administration):
-            things[key] = thing
-            await turns.give()
-    return found

@@ -1,18 +1,16 @@
 """Requests on what is in a stream: one message more, and what is remembered of its clients."""
 
 import shutil
-from collections.abc import Iterable
 from typing import Final
 
 from gateway.broker.access.authorisation import Demand, to_publish, to_read
 from gateway.broker.errors import ExchangeDoesNotExist
-from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import RECORD_BYTES_MAX, RecordTooLarge, RecordWriter
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
-from gateway.management.requests.row import Host, request
+from gateway.management.requests.request import Host, request
 from gateway.pending import Pending
 from store.errors import StoreError
 
@@ -51,7 +49,7 @@ async def publish(
         raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
     if len(routing_keys) > KEYS_MAX:
         raise WrongRequest(f"a message has {KEYS_MAX} routing keys at most")
-    names = await _routed(host, exchange, routing_keys)
+    names = sorted({name for key in routing_keys for name in await host.route(exchange, key)})
     _require_space(administration, len(names) * (len(body) + _AROUND_BYTES))
     for name in names:
         log = await host.streams.logs.of(host.streams.find(name))
@@ -97,10 +95,6 @@ def _require_space(administration: Administration, size: int) -> None:
         return
     if size * _WRITTEN_TIMES > free:
         raise WrongRequest(f"nothing is published: it takes {size} bytes, and {free} are free")
-
-
-async def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> list[str]:
-    return sorted({name for key in routing_keys for name in await host.route(exchange, key)})
 
 
 @request(Role.MANAGEMENT, needs=to_read)

@@ -1,7 +1,7 @@
 """Requests on the scopes of Pravega's controller."""
 
-from gateway.management.administration import Administration, Role, Turns
-from gateway.management.requests.row import request
+from gateway.management.administration import Administration, RequestTurns, Role
+from gateway.management.requests.request import request
 from gateway.management.scopes import Listing
 
 
@@ -25,7 +25,7 @@ async def list_reader_groups(administration: Administration, scope: str) -> obje
 
 async def _rows(administration: Administration, listing: Listing) -> list[object]:
     things, shown = listing
-    turns = Turns(administration)
+    turns = RequestTurns(administration)
     rows: list[object] = []
     for thing in things:
         rows.append(shown(thing))

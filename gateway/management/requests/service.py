@@ -9,8 +9,8 @@ from typing import Annotated, Final, TypeAlias
 from gateway.broker.service import Resource, Service
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
-from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import request
+from gateway.management.fields import Arguments
+from gateway.management.requests.request import request
 
 TIMEOUT_MS_MAX: Final = 86_400_000
 """A day."""

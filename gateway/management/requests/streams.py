@@ -1,8 +1,9 @@
-"""Requests on streams."""
+"""Requests on streams, on records that wait in stages, and on sinks of commits."""
 
 from typing import Annotated, TypeAlias
 
 from gateway.broker.access.authorisation import Demand, to_configure
+from gateway.broker.connections import Connections
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.hosts.mending import super_streams_of
 from gateway.broker.hosts.virtual_host import VirtualHost
@@ -11,13 +12,12 @@ from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
 from gateway.broker.streams.stream import Stream
 from gateway.log.names import pravega_name
-from gateway.management.administration import Administration, Role
-from gateway.management.errors import WrongRequest
-from gateway.management.kinds.streams import STREAMS
-from gateway.management.kinds.streams import Stream as Declared
-from gateway.management.requests.arguments import Arguments
+from gateway.management.administration import Role
+from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.fields import Arguments
+from gateway.management.kinds.streams import STREAMS, DeclaredStream
 from gateway.management.requests.clients import consumers_of
-from gateway.management.requests.row import Host, Hosts, Name, Offset, request, thing_of
+from gateway.management.requests.request import Host, Hosts, Name, Offset, request, thing_of
 from store.errors import StoreError
 
 
@@ -52,7 +52,7 @@ async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
 
 
 @request(Role.MONITORING)
-async def status_of_stream(administration: Administration, host: Host, name: Name) -> object:
+async def status_of_stream(connections: Connections, host: Host, name: Name) -> object:
     """Return where a stream begins and ends, how many read it, and its name for Pravega's clients.
 
     Offsets are -1 while nothing is in it.
@@ -67,17 +67,17 @@ async def status_of_stream(administration: Administration, host: Host, name: Nam
         "first_offset": log.first_offset,
         "readers": sum(
             consumer.is_active or not consumer.is_single
-            for _, consumer in consumers_of(administration, host.name, stream)
+            for _, consumer in consumers_of(connections.of(virtual_host=host.name), stream)
         ),
         "pravega_name": pravega_name(host.name, stream.name, stream.entry.generation),
     }
 
 
-def _declared(arguments: Arguments) -> Declared:
-    return Declared(arguments.text("name"), stream_arguments(arguments.mapping("arguments")))
+def _declared(arguments: Arguments) -> DeclaredStream:
+    return DeclaredStream(arguments.text("name"), stream_arguments(arguments.mapping("arguments")))
 
 
-Said: TypeAlias = Annotated[Declared, thing_of(STREAMS, _declared)]
+Said: TypeAlias = Annotated[DeclaredStream, thing_of(STREAMS, _declared)]
 
 
 def _to_create(stream: Said) -> list[Demand]:
@@ -150,3 +150,47 @@ def stream_arguments(given: dict[str, object]) -> dict[str, str]:
     except InvalidArgument as error:
         raise WrongRequest(str(error)) from None
     return texts
+
+
+@request(Role.MONITORING)
+async def list_stages(hosts: Hosts) -> object:
+    """Return the stages, the oldest of each virtual host first."""
+    return [
+        {
+            "virtual_host": host.name,
+            "stage": stage.number,
+            "user": stage.user,
+            "sink": stage.sink,
+            "batch": stage.batch,
+            "stream": stage.stream,
+            "records": stage.records,
+            "bytes": stage.size_bytes,
+            "state": stage.state,
+            "used_ms": stage.used_ms,
+        }
+        for host in hosts
+        for stage in sorted(host.commits.stages, key=lambda stage: stage.number)
+    ]
+
+
+@request(Role.MONITORING)
+async def list_sinks(hosts: Hosts) -> object:
+    """Return the sinks of each virtual host by name, with their last batches."""
+    return [
+        {
+            "virtual_host": host.name,
+            "name": name,
+            "user": sink.user,
+            "last_batch": sink.batch,
+            "used_ms": sink.at_ms,
+        }
+        for host in hosts
+        for name, sink in sorted(host.commits.sinks, key=lambda each: each[0])
+    ]
+
+
+@request()
+async def forget_sink(host: Host, name: Name) -> None:
+    """Forget the last batch of a sink; any user may take its name then."""
+    if not await host.commits.sinks.forget(name):
+        raise NotFound(f"there is no sink {name!r}")

@@ -14,11 +14,11 @@ from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 from gateway.broker.patterns import length_fault
-from gateway.management.administration import Administration, Role, Turns
+from gateway.management.administration import Administration, RequestTurns, Role
 from gateway.management.errors import Conflict, WrongRequest
+from gateway.management.fields import Arguments
 from gateway.management.kinds.people import PERMISSIONS, USERS
-from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Limits, request, thing_of
+from gateway.management.requests.request import Limits, request, thing_of
 
 _Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
@@ -136,7 +136,7 @@ async def delete_user(access: Access, name: str) -> None:
 @request()
 async def delete_users(administration: Administration, names: tuple[str, ...]) -> None:
     """Delete several users; those that do not exist are passed over."""
-    access, turns = administration.access, Turns(administration)
+    access, turns = administration.access, RequestTurns(administration)
     for name in names:
         await turns.give()
         with suppress(NoSuchUser):

@@ -6,9 +6,9 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.model import Permission
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
+from gateway.management.fields import Arguments
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
-from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Limits, request, thing_of
+from gateway.management.requests.request import Limits, request, thing_of
 
 
 def _host(arguments: Arguments) -> Host:

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
 from gateway.management.definitions.report import report_table
+from gateway.management.errors import DefinitionsError
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.table import KINDS
 from gateway.management.kinds.virtual_hosts import HOSTS, Host

@@ -1,16 +1,18 @@
 """Connections, publishers and consumers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+from gateway.broker.streams.stream import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import Listed, in_slices
-from gateway.management.http.call import Answer, Call, Facts
+from gateway.management.http.call import Answer, ApiCall, ServerFacts
 from gateway.management.http.listing import listed, listed_whole
 from gateway.management.http.views.figures import RATE
 from gateway.management.http.views.tls import tls_fields
+from gateway.management.requests.clients import consumers_of, publishers_of
 
 GARBAGE_COLLECTION: Final = dict.fromkeys(
     ("fullsweep_after", "max_heap_size", "min_bin_vheap_size", "min_heap_size", "minor_gcs"), 0
@@ -18,14 +20,14 @@ GARBAGE_COLLECTION: Final = dict.fromkeys(
 """Figures of Erlang's runtime; clients read these fields."""
 
 
-class Address(NamedTuple):
+class ConnectionEnd(NamedTuple):
     """Host and port of one side."""
 
     host: str
     port: int
 
     @classmethod
-    def of(cls, text: str) -> "Address":
+    def of(cls, text: str) -> "ConnectionEnd":
         """Take `host:port` apart; the host may hold colons itself."""
         host, _, port = text.rpartition(":")
         return cls(host, int(port or 0))
@@ -36,15 +38,15 @@ class Address(NamedTuple):
 
 def name_of(connection: OpenConnection) -> str:
     """Return a connection's name: the client's address, then the one that it connected to."""
-    return f"{Address.of(connection.peer)} -> {Address.of(connection.local)}"
+    return f"{ConnectionEnd.of(connection.peer)} -> {ConnectionEnd.of(connection.local)}"
 
 
 def connection_view(
-    administration: Administration, facts: Facts, connection: OpenConnection
+    administration: Administration, facts: ServerFacts, connection: OpenConnection
 ) -> dict[str, object]:
     """Show a connection."""
     details = connection.details()
-    peer, local = Address.of(connection.peer), Address.of(connection.local)
+    peer, local = ConnectionEnd.of(connection.peer), ConnectionEnd.of(connection.local)
     return {
         "name": f"{peer} -> {local}",
         "node": facts.node,
@@ -79,9 +81,9 @@ def connection_view(
     }
 
 
-def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, object]:
+def connection_details(facts: ServerFacts, connection: OpenConnection) -> dict[str, object]:
     """Show the connection that something belongs to."""
-    peer = Address.of(connection.peer)
+    peer = ConnectionEnd.of(connection.peer)
     return {
         "name": name_of(connection),
         "node": facts.node,
@@ -91,7 +93,7 @@ def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, ob
     }
 
 
-def visible_connections(call: Call) -> list[OpenConnection]:
+def visible_connections(call: ApiCall) -> list[OpenConnection]:
     """Return the connections that the actor may see, only those of the virtual host in the path."""
     host = call.path.get("virtual_host")
     if host is not None:
@@ -108,7 +110,7 @@ def visible_connections(call: Call) -> list[OpenConnection]:
     ]
 
 
-async def list_connections(call: Call) -> Answer:
+async def list_connections(call: ApiCall) -> Answer:
     """List all connections, the oldest first, or those of a virtual host or a user."""
     user = call.path.get("user")
     if user not in (None, call.actor.name):
@@ -120,7 +122,7 @@ async def list_connections(call: Call) -> Answer:
     )
 
 
-async def close_connections_of_user(call: Call) -> None:
+async def close_connections_of_user(call: ApiCall) -> None:
     """End all connections of a user, which need not be there."""
     user = call.path["user"]
     if not call.actor.may_end(user):
@@ -129,7 +131,7 @@ async def close_connections_of_user(call: Call) -> None:
         connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
 
 
-def _named(call: Call) -> OpenConnection:
+def _named(call: ApiCall) -> OpenConnection:
     """Return the connection of the path. Raises NotFound, NotAllowed."""
     host, name = call.path.get("virtual_host"), call.path["connection"]
     peer = name.partition(" -> ")[0].replace("[", "").replace("]", "")
@@ -141,12 +143,12 @@ def _named(call: Call) -> OpenConnection:
     raise NotFound(f"nobody is connected as {name!r}")
 
 
-async def get_connection(call: Call) -> Answer:
+async def get_connection(call: ApiCall) -> Answer:
     """Show one connection."""
     return connection_view(call.administration, call.facts, _named(call))
 
 
-async def close_connection(call: Call) -> None:
+async def close_connection(call: ApiCall) -> None:
     """End a connection as a crash would: without a word to its client."""
     connection = _named(call)
     if not call.actor.may_end(connection.user):
@@ -154,25 +156,13 @@ async def close_connection(call: Call) -> None:
     connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
 
 
-async def list_channels(call: Call) -> Answer:
+async def list_channels(call: ApiCall) -> Answer:
     """List all channels, or those of a virtual host or a connection: streams have none."""
     if "connection" in call.path:
         _named(call)
     elif "virtual_host" in call.path:
         call.host()
     return await listed(call, [], dict)
-
-
-def _publishers(
-    connections: Iterable[OpenConnection],
-) -> Iterator[tuple[OpenConnection, PublisherDetails]]:
-    return ((each, thing) for each in connections for thing in each.publisher_details())
-
-
-def _consumers(
-    connections: Iterable[OpenConnection],
-) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
-    return ((each, thing) for each in connections for thing in each.consumer_details())
 
 
 def _queue_of(
@@ -182,7 +172,7 @@ def _queue_of(
 
 
 def _publisher_view(
-    call: Call, connection: OpenConnection, publisher: PublisherDetails
+    call: ApiCall, connection: OpenConnection, publisher: PublisherDetails
 ) -> dict[str, object]:
     return {
         "connection_details": connection_details(call.facts, connection),
@@ -196,7 +186,7 @@ def _publisher_view(
 
 
 def _consumer_view(
-    call: Call, connection: OpenConnection, consumer: ConsumerDetails
+    call: ApiCall, connection: OpenConnection, consumer: ConsumerDetails
 ) -> dict[str, object]:
     return {
         "connection_details": connection_details(call.facts, connection),
@@ -213,7 +203,7 @@ def _consumer_view(
 
 
 def _queue_consumer_view(
-    call: Call, connection: OpenConnection, consumer: ConsumerDetails
+    call: ApiCall, connection: OpenConnection, consumer: ConsumerDetails
 ) -> dict[str, object]:
     details = connection_details(call.facts, connection)
     details["connection_name"] = details.pop("name")
@@ -231,39 +221,36 @@ def _queue_consumer_view(
     }
 
 
-async def queue_consumers(call: Call, stream: object) -> Listed:
+async def queue_consumers(call: ApiCall, stream: Stream) -> Listed:
     """Show the readers of a stream as a queue shows its consumers; other requests run meanwhile."""
     connections = in_slices(visible_connections(call))
     found = [
-        each
-        async for connection in connections
-        for each in _consumers([connection])
-        if each[1].stream == stream
+        each async for connection in connections for each in consumers_of([connection], stream)
     ]
     return Listed(found, lambda one: _queue_consumer_view(call, *one))
 
 
-def _asked(call: Call) -> list[OpenConnection]:
+def _asked(call: ApiCall) -> list[OpenConnection]:
     return [_named(call)] if "connection" in call.path else visible_connections(call)
 
 
-async def list_publishers(call: Call) -> Answer:
+async def list_publishers(call: ApiCall) -> Answer:
     """List all publishers, or those of a virtual host, a stream or a connection."""
-    found = _publishers(_asked(call))
+    stream = None
     if "stream" in call.path:
         (host,) = call.watched_hosts()
         stream = host.streams.find(call.path["stream"])
-        found = ((connection, each) for connection, each in found if each.stream == stream)
+    found = publishers_of(_asked(call), stream)
     return await listed_whole(call, found, lambda one: _publisher_view(call, *one))
 
 
-async def list_consumers(call: Call) -> Answer:
+async def list_consumers(call: ApiCall) -> Answer:
     """List all consumers, or those of a virtual host or a connection."""
-    found = _consumers(_asked(call))
+    found = consumers_of(_asked(call))
     return await listed_whole(call, found, lambda one: _consumer_view(call, *one))
 
 
-async def list_queue_consumers(call: Call) -> Answer:
+async def list_queue_consumers(call: ApiCall) -> Answer:
     """List the same as RabbitMQ shows consumers of all protocols."""
-    found = _consumers(_asked(call))
+    found = consumers_of(_asked(call))
     return await listed_whole(call, found, lambda one: _queue_consumer_view(call, *one))

@@ -4,10 +4,10 @@ import logging
 from http import HTTPStatus
 from typing import Final
 
-from gateway.management.definitions.report import Outcome
+from gateway.management.definitions.report import ImportOutcome
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import Listed, Refused, sliced_answer
-from gateway.management.http.call import Answer, Call
+from gateway.management.http.answers import ApiRefusal, Listed, sliced_answer
+from gateway.management.http.call import Answer, ApiCall
 from gateway.management.requests import definitions as requests
 
 log = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 LOGGED_MAX: Final = 50
 
 
-async def get(call: Call) -> Answer:
+async def get(call: ApiCall) -> Answer:
     """Export everything, or what is in a virtual host, in slices."""
     try:
         exported = await call.ask(requests.export_definitions, **call.path)
@@ -35,15 +35,15 @@ async def get(call: Call) -> Answer:
     )
 
 
-async def post(call: Call) -> None:
+async def post(call: ApiCall) -> None:
     """Import definitions: all of them or nothing, since there is no report to say what is left."""
     host = call.path.get("virtual_host")
     if host is not None and call.administration.virtual_hosts.find(host) is None:
-        raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
+        raise ApiRefusal(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
     answer = await call.ask(
         requests.import_definitions, call.raw_body or b"{}", whole=True, **call.path
     )
-    changed = [row for row in answer["rows"] if row[3] != Outcome.IMPORTED.value]
+    changed = [row for row in answer["rows"] if row[3] != ImportOutcome.IMPORTED.value]
     for kind, virtual_host, name, outcome, reason in changed[:LOGGED_MAX]:
         log.info(
             "definition %s kind=%s virtual_host=%r name=%r reason=%s",

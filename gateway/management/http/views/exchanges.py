@@ -3,21 +3,16 @@
 import hashlib
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Final
 
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.management.errors import NotAllowed, NotFound
-from gateway.management.http.answers import empty_answer
-from gateway.management.http.call import Answer, Call
-from gateway.management.http.json_text import pack_json
+from gateway.management.http.answers import empty_answer, pack_json
+from gateway.management.http.call import Answer, ApiCall
 from gateway.management.http.listing import listed, listed_whole
-from gateway.management.http.paths import encode
+from gateway.management.http.paths import DEFAULT_EXCHANGE_NAME, encode
 from gateway.management.kinds.topology import BINDINGS, EXCHANGES
-from gateway.management.requests import exchanges as requests
-
-_DEFAULT: Final = "amq.default"
-"""Name of the default exchange in paths."""
+from gateway.management.requests import topology as requests
 
 
 def _exchange_view(virtual_host: str, exchange: Exchange) -> dict[str, object]:
@@ -29,26 +24,26 @@ def _exchanges(host: VirtualHost) -> list[Exchange]:
     return sorted(known, key=lambda exchange: exchange.name)
 
 
-async def list_exchanges(call: Call) -> Answer:
+async def list_exchanges(call: ApiCall) -> Answer:
     """List all exchanges, or those of a virtual host."""
     placed = [(host.name, exchange) for host in call.hosts() for exchange in _exchanges(host)]
     return await listed(call, placed, lambda one: _exchange_view(*one))
 
 
-def _named(call: Call) -> Exchange:
+def _named(call: ApiCall) -> Exchange:
     """Return the exchange of the path. Raises NotFound, and errors of the broker."""
     host, name = call.host(), call.path["exchange"]
-    is_default = name == _DEFAULT
+    is_default = name == DEFAULT_EXCHANGE_NAME
     return Exchange(DEFAULT_EXCHANGE) if is_default else host.exchanges.declared(name).exchange
 
 
-async def get_exchange(call: Call) -> Answer:
+async def get_exchange(call: ApiCall) -> Answer:
     """Show one exchange."""
     shown = _exchange_view(call.host().name, _named(call))
     return {**shown, "incoming": [], "outgoing": []}
 
 
-async def put_exchange(call: Call) -> Answer:
+async def put_exchange(call: ApiCall) -> Answer:
     """Create an exchange, if there is none like it."""
     host, name = call.host(), call.path["exchange"]
     if is_predeclared(name) and name not in host.exchanges:
@@ -57,7 +52,7 @@ async def put_exchange(call: Call) -> Answer:
     return await call.put(requests.add_exchange, virtual_host=host.name, exchange=exchange)
 
 
-async def delete_exchange(call: Call) -> None:
+async def delete_exchange(call: ApiCall) -> None:
     """Delete an exchange and its bindings, or only one that has none."""
     host, name = call.path["virtual_host"], _named(call).name
     if is_predeclared(name):
@@ -95,7 +90,7 @@ def _bindings(host: VirtualHost) -> Iterator[Binding]:
     yield from host.exchanges.bindings()
 
 
-async def list_bindings(call: Call) -> Answer:
+async def list_bindings(call: ApiCall) -> Answer:
     """List all bindings, or those of a virtual host, an exchange or a stream, or between two."""
     stream = call.path.get("stream")
     hosts = call.hosts()
@@ -111,16 +106,16 @@ async def list_bindings(call: Call) -> Answer:
     return await listed_whole(call, placed, lambda one: _binding_view(*one))
 
 
-async def no_bindings(call: Call) -> Answer:
+async def no_bindings(call: ApiCall) -> Answer:
     """List the bindings that lead to an exchange: there are none."""
     _named(call)
     return await listed_whole(call, [], dict)
 
 
-async def post_binding(call: Call) -> Answer:
+async def post_binding(call: ApiCall) -> Answer:
     """Let a routing key of an exchange lead to a stream."""
     host, source, stream = call.host().name, call.path["exchange"], call.path["stream"]
-    if source == _DEFAULT:
+    if source == DEFAULT_EXCHANGE_NAME:
         raise NotAllowed("nothing can be bound to the default exchange")
     binding = call.thing(BINDINGS, source=source, destination=stream)
     await call.ask(requests.bind, virtual_host=host, binding=binding)
@@ -128,7 +123,7 @@ async def post_binding(call: Call) -> Answer:
     return empty_answer(HTTPStatus.CREATED, {"location": location})
 
 
-def _keyed(call: Call) -> Binding:
+def _keyed(call: ApiCall) -> Binding:
     """Return the binding of the path. Raises NotFound, and errors of the broker."""
     host, stream, key = call.host(), call.path["stream"], call.path["key"]
     host.streams.find(stream)
@@ -139,12 +134,12 @@ def _keyed(call: Call) -> Binding:
     raise NotFound(f"there is no binding {key!r}")
 
 
-async def get_binding(call: Call) -> Answer:
+async def get_binding(call: ApiCall) -> Answer:
     """Show one binding."""
     return _binding_view(call.host().name, _keyed(call))
 
 
-async def delete_binding(call: Call) -> None:
+async def delete_binding(call: ApiCall) -> None:
     """Undo one binding."""
     binding = _keyed(call)
     if binding.source == DEFAULT_EXCHANGE:

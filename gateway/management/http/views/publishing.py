@@ -7,12 +7,11 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import (
-    Refused,
-    value_answer,
-)
+from gateway.management.fields import demand_values
+from gateway.management.http.answers import ApiRefusal, value_answer
 from gateway.management.http.bodies import QUICK_BYTES_MAX
-from gateway.management.http.call import Answer, Call
+from gateway.management.http.call import Answer, ApiCall
+from gateway.management.http.paths import DEFAULT_EXCHANGE_NAME
 from gateway.management.requests import publishing as requests
 from gateway.management.requests.publishing import KEYS_MAX
 from hutch.formats.amqp.writing import (
@@ -23,7 +22,6 @@ from hutch.formats.amqp.writing import (
     pack_message,
 )
 
-DEFAULT_EXCHANGE: Final = "amq.default"
 HEADERS_MAX: Final = 10_000
 """Headers of one message; a body of 2 MiB has room for 200,000, which take 0.1 s to sort."""
 _FILTER_HEADER: Final = "x-stream-filter-value"
@@ -36,21 +34,21 @@ _NUMBERS: Final = [
 ]
 
 
-async def publish(call: Call) -> Answer:
+async def publish(call: ApiCall) -> Answer:
     """Publish one message to an exchange."""
     host, exchange = call.host(), call.path["exchange"]
     call.demand("routing_key", "properties", "payload", "payload_encoding")
-    if exchange == DEFAULT_EXCHANGE:
+    if exchange == DEFAULT_EXCHANGE_NAME:
         exchange = ""
     if exchange not in host.exchanges:
-        raise Refused(HTTPStatus.NOT_FOUND, "not_found", "exchange_not_found")
+        raise ApiRefusal(HTTPStatus.NOT_FOUND, "not_found", "exchange_not_found")
     routing_key, properties = call.text("routing_key"), call.mapping("properties")
     headers = _headers(properties)
     copies = _copies(headers)
     payload, taken = _payload(call), _properties(call, properties)
 
     def pack() -> bytes:
-        _refuse_nulls(headers)
+        demand_values(headers)
         return pack_message(payload, taken, exchange=exchange, routing_key=routing_key)
 
     try:
@@ -81,7 +79,7 @@ def _copies(headers: dict[str, Any]) -> list[str]:
     return keys
 
 
-def _payload(call: Call) -> bytes:
+def _payload(call: ApiCall) -> bytes:
     text, encoding = call.text("payload"), call.text("payload_encoding")
     if encoding == "string":
         try:
@@ -96,7 +94,7 @@ def _payload(call: Call) -> bytes:
         raise WrongRequest("not_base64") from None
 
 
-def _properties(call: Call, given: dict[str, Any]) -> BasicProperties:
+def _properties(call: ApiCall, given: dict[str, Any]) -> BasicProperties:
     taken: dict[str, Any] = {"headers": _headers(given)}
     for names, kind, wrong in ((_TEXTS, str, "not_string"), (_NUMBERS, int, "not_int")):
         for name in names:
@@ -121,17 +119,6 @@ def _headers(given: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(headers.get(_FILTER_HEADER, ""), str):
         raise WrongRequest(f"{_FILTER_HEADER} is not text")
     return headers
-
-
-def _refuse_nulls(headers: dict[str, Any]) -> None:
-    """Raise Unpackable if a header is null, which AMQP has and RabbitMQ refuses here."""
-    left: list[Any] = [headers]
-    while left:
-        value = left.pop()
-        if value is None:
-            raise Unpackable("null_not_allowed")
-        if isinstance(value, dict | list):
-            left += value.values() if isinstance(value, dict) else value
 
 
 def _expiration(given: object) -> int:

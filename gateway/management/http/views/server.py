@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.broker.service import Resource
 from gateway.management.http.answers import in_slices, value_answer
-from gateway.management.http.call import Answer, Call
+from gateway.management.http.call import Answer, ApiCall
 from gateway.management.http.listing import listed_whole
 from gateway.management.http.views.connections import visible_connections
 from gateway.management.http.views.figures import (
@@ -20,33 +20,32 @@ from gateway.management.http.views.figures import (
     messages,
 )
 from gateway.management.http.views.streams import count_messages
+from gateway.management.kinds.topology import TYPES
 from gateway.management.requests import users
 
-_EXCHANGE_TYPES: Final = [
-    {"name": name, "description": "", "enabled": True} for name in ("direct", "fanout", "topic")
-]
+_EXCHANGE_TYPES: Final = [{"name": name, "description": "", "enabled": True} for name in TYPES]
 
 
-async def whoami(call: Call) -> Answer:
+async def whoami(call: ApiCall) -> Answer:
     """Show the user that asks."""
     user = call.administration.access.user(call.actor.name)
     tags = [] if user is None else list(user.tags)
     return {"name": call.actor.name, "tags": tags, "is_internal_user": True}
 
 
-async def version(call: Call) -> Answer:
+async def version(call: ApiCall) -> Answer:
     """Show the version of RabbitMQ whose behaviour this is."""
-    return value_answer(call.facts.version)
+    return value_answer(call.about.peer_properties["version"])
 
 
-async def cluster_name(call: Call) -> Answer:
+async def cluster_name(call: ApiCall) -> Answer:
     """Show the name that a cluster would have."""
-    return {"name": call.facts.cluster_name}
+    return {"name": call.about.peer_properties["cluster_name"]}
 
 
-async def _node_view(call: Call) -> dict[str, object]:
+async def _node_view(call: ApiCall) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
-    figures = await asyncio.to_thread(machine_figures, call.facts.data)
+    figures = await asyncio.to_thread(machine_figures, call.about.data)
     return {
         **NOT_HERE,
         **figures,
@@ -56,13 +55,13 @@ async def _node_view(call: Call) -> dict[str, object]:
         "type": "disc",
         "running": True,
         "being_drained": call.administration.service.is_draining,
-        "uptime": now_ms - call.facts.started_ms,
+        "uptime": now_ms - call.about.started_ms,
         "os_pid": str(os.getpid()),
         "mem_alarm": Resource.MEMORY in call.administration.service.alarms,
         "disk_free_alarm": Resource.DISK in call.administration.service.alarms,
         "rates_mode": "none",
-        "hutch_version": call.administration.service.about.version,
-        "rabbitmq_version": call.facts.version,
+        "hutch_version": call.about.version,
+        "rabbitmq_version": call.about.peer_properties["version"],
         "partitions": [],
         "applications": [],
         "auth_mechanisms": [],
@@ -71,34 +70,35 @@ async def _node_view(call: Call) -> dict[str, object]:
     }
 
 
-async def list_nodes(call: Call) -> Answer:
+async def list_nodes(call: ApiCall) -> Answer:
     """List this server, the only node."""
     return await listed_whole(call, [await _node_view(call)], dict)
 
 
-async def get_node(call: Call) -> Answer:
+async def get_node(call: ApiCall) -> Answer:
     """Show this server by its name."""
     call.check_node()
     return await _node_view(call)
 
 
-async def get_memory(call: Call) -> Answer:
+async def get_memory(call: ApiCall) -> Answer:
     """Show how much memory this server takes."""
     call.check_node()
     return {"memory": await asyncio.to_thread(memory_figures)}
 
 
-async def overview(call: Call) -> Answer:
+async def overview(call: ApiCall) -> Answer:
     """Show how many objects there are of each kind."""
     hosts, facts, connections = call.hosts(), call.facts, visible_connections(call)
+    properties = call.about.peer_properties
     reading = [len(each.consumer_details()) async for each in in_slices(connections)]
     return {
-        "hutch_version": call.administration.service.about.version,
-        "management_version": facts.version,
-        "rabbitmq_version": facts.version,
+        "hutch_version": call.about.version,
+        "management_version": properties["version"],
+        "rabbitmq_version": properties["version"],
         "product_name": "Hutch",
-        "product_version": call.administration.service.about.version,
-        "cluster_name": facts.cluster_name,
+        "product_version": call.about.version,
+        "cluster_name": properties["cluster_name"],
         "node": facts.node,
         "rates_mode": "none",
         "disable_stats": False,
@@ -136,19 +136,19 @@ async def overview(call: Call) -> Answer:
     }
 
 
-async def list_attempts(by: str, call: Call) -> Answer:
+async def list_attempts(by: str, call: ApiCall) -> Answer:
     """List the numbers of logins by protocol, or by address and protocol."""
     call.check_node()
     found: list[dict[str, object]] = await call.ask(users.list_auth_attempts, by=by)
     return await listed_whole(call, found, dict)
 
 
-async def reset_attempts(call: Call) -> None:
+async def reset_attempts(call: ApiCall) -> None:
     """Count logins from 0 again."""
     call.check_node()
     await call.ask(users.reset_auth_attempts)
 
 
-async def nothing(call: Call) -> Answer:
+async def nothing(call: ApiCall) -> Answer:
     """List things that RabbitMQ has and this server does not."""
     return await listed_whole(call, [], dict)

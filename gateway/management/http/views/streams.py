@@ -10,16 +10,20 @@ from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
 from gateway.broker.streams.streams import Stream
 from gateway.log.names import pravega_name
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
+from gateway.management.fields import key_list, usable_text
 from gateway.management.http.answers import Paired, in_slices, made_answer, sliced_answer
-from gateway.management.http.call import Answer, Call, Facts, split
+from gateway.management.http.call import Answer, ApiCall, ServerFacts
 from gateway.management.http.listing import listed
 from gateway.management.http.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.management.http.views.figures import counted, messages
-from gateway.management.kinds.streams import STREAM_ARGUMENTS, TEXT_ARGUMENTS, queue_arguments
-from gateway.management.kinds.streams import Stream as Declared
-from gateway.management.requests import publishing, super_streams
+from gateway.management.kinds.streams import (
+    STREAM_ARGUMENTS,
+    TEXT_ARGUMENTS,
+    DeclaredStream,
+    queue_arguments,
+)
+from gateway.management.requests import publishing, topology
 from gateway.management.requests import streams as requests
-from gateway.management.requests.arguments import usable_text
 
 _COUNTED_AT_ONCE: Final = 1_000
 _TYPE: Final = "x-queue-type"
@@ -49,7 +53,7 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
 
 
 def queue_view(
-    facts: Facts, host: VirtualHost, stream: Stream, consumers: int
+    facts: ServerFacts, host: VirtualHost, stream: Stream, consumers: int
 ) -> dict[str, object]:
     """Show a stream with the number of its consumers, and how much is in it if that is known.
 
@@ -95,7 +99,7 @@ def queue_view(
     }
 
 
-async def count_messages(call: Call, host: VirtualHost) -> int:
+async def count_messages(call: ApiCall, host: VirtualHost) -> int:
     """Count the records of all streams; other requests run meanwhile."""
     logs = host.streams.logs
     await call.awaits(logs.look_up_all())
@@ -105,7 +109,7 @@ async def count_messages(call: Call, host: VirtualHost) -> int:
     return sum(extent.records for extent in extents if extent is not None)
 
 
-async def list_queues(call: Call) -> Answer:
+async def list_queues(call: ApiCall) -> Answer:
     """List all streams, or those of a virtual host."""
     for host in call.hosts():
         await call.awaits(host.streams.logs.look_up_all())
@@ -121,7 +125,7 @@ async def list_queues(call: Call) -> Answer:
     return await listed(call, placed, lambda each: queue_view(call.facts, *each, reading[each[1]]))
 
 
-async def get_queue(call: Call) -> Answer:
+async def get_queue(call: ApiCall) -> Answer:
     """Show one stream, which is opened to count its records."""
     host = call.host()
     stream = host.streams.find(call.path["stream"])
@@ -143,7 +147,7 @@ async def get_queue(call: Call) -> Answer:
     }
 
 
-async def put_queue(call: Call) -> Answer:
+async def put_queue(call: ApiCall) -> Answer:
     """Create a stream, if there is none like it."""
     host, name = call.host(), call.path["stream"]
     size = len(name.encode("utf-8", "surrogateescape"))
@@ -156,39 +160,39 @@ async def put_queue(call: Call) -> Answer:
         if call.flag(property_, default=wanted) is not wanted:
             raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
     try:
-        declared = Declared(usable_text("name", name), arguments)
+        declared = DeclaredStream(usable_text("name", name), arguments)
         await call.ask(requests.add_stream, virtual_host=host.name, stream=declared)
     except Conflict:
         return made_answer(is_new=False)
     return made_answer(is_new=True)
 
 
-async def delete_queue(call: Call) -> None:
+async def delete_queue(call: ApiCall) -> None:
     """Delete a stream, or only one without records; its clients are told."""
     host, name = call.path["virtual_host"], call.path["stream"]
     if_empty = call.query.get("if-empty") == "true"
     await call.ask(requests.delete_stream, virtual_host=host, name=name, if_empty=if_empty)
 
 
-async def get_messages(call: Call) -> Answer:
+async def get_messages(call: ApiCall) -> Answer:
     """Refuse to read a stream over HTTP, as RabbitMQ does. Raises WrongRequest, NotFound."""
     raise _not_for_streams(call, "540 basic.get", "a stream client reads it from any offset")
 
 
-async def purge(call: Call) -> Answer:
+async def purge(call: ApiCall) -> Answer:
     """Refuse to empty a stream, as RabbitMQ does. Raises WrongRequest, NotFound."""
     command = "hutch ctl truncate_stream STREAM --before-offset 18446744073709551615"
     raise _not_for_streams(call, "queue.purge", f"`{command}` removes what is in it")
 
 
-def _not_for_streams(call: Call, what: str, instead: str) -> WrongRequest:
+def _not_for_streams(call: ApiCall, what: str, instead: str) -> WrongRequest:
     host, name = call.host(), call.path["stream"]
     host.streams.find(name)
     said = f"{what} not supported by stream queues queue '{name}' in vhost '{host.name}'"
     return WrongRequest(f"{said}: {instead}")
 
 
-async def put_super_stream(call: Call) -> None:
+async def put_super_stream(call: ApiCall) -> None:
     """Create a super stream with a number of partitions, or one for each binding key."""
     host = call.host()
     count, keys = call.body.get("partitions"), call.body.get("binding-keys")
@@ -204,14 +208,14 @@ async def put_super_stream(call: Call) -> None:
     if keys is None:
         given["partitions"] = _partitions(call, count)
     else:
-        given["binding_keys"] = split(call.text("binding-keys"))
+        given["binding_keys"] = key_list(call.text("binding-keys"))
     try:
-        await call.ask(super_streams.add_super_stream, **given)
+        await call.ask(topology.add_super_stream, **given)
     except Conflict as error:
         raise WrongRequest(str(error)) from error
 
 
-def _partitions(call: Call, count: object) -> int:
+def _partitions(call: ApiCall, count: object) -> int:
     most = call.administration.partitions_max
     text = count if isinstance(count, str) else ""
     if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) + 1:
@@ -234,7 +238,7 @@ def _texts(arguments: dict[str, Any]) -> dict[str, str]:
     return result
 
 
-async def get_tracking(call: Call) -> Answer:
+async def get_tracking(call: ApiCall) -> Answer:
     """Show the stored offsets of a stream and the last ids of its publishers."""
     kind = call.query.get("type", "all")
     host, stream = call.host(), call.path["stream"]

@@ -3,18 +3,18 @@
 from typing import Final
 
 from gateway.management.errors import WrongRequest
-from gateway.management.http.call import Answer, Call, split
+from gateway.management.fields import Arguments, key_list, usable_text
+from gateway.management.http.call import Answer, ApiCall
 from gateway.management.http.listing import listed
 from gateway.management.http.views.figures import messages
 from gateway.management.http.views.streams import count_messages
 from gateway.management.kinds.virtual_hosts import Host
 from gateway.management.requests import virtual_hosts as requests
-from gateway.management.requests.arguments import Arguments, usable_text
 
 _QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
 
-def _view(call: Call, name: str, count: int) -> dict[str, object]:
+def _view(call: ApiCall, name: str, count: int) -> dict[str, object]:
     entry = call.administration.virtual_hosts.entry(name)
     described = {
         "description": entry.description,
@@ -32,23 +32,23 @@ def _view(call: Call, name: str, count: int) -> dict[str, object]:
     }
 
 
-async def list_all(call: Call) -> Answer:
+async def list_all(call: ApiCall) -> Answer:
     """List the virtual hosts that the actor may see; all of them for monitoring."""
     counted = {host.name: await count_messages(call, host) for host in call.watched_hosts()}
     names = [host.name for host in call.watched_hosts() if host.name in counted]  # still
     return await listed(call, names, lambda name: _view(call, name, counted[name]))
 
 
-async def get(call: Call) -> Answer:
+async def get(call: ApiCall) -> Answer:
     """Show one virtual host."""
     count = await count_messages(call, call.host())
     return _view(call, call.host().name, count)
 
 
-async def put(call: Call) -> Answer:
+async def put(call: ApiCall) -> Answer:
     """Create a virtual host, in which its creator may do everything, or describe it anew."""
     tags = call.body.get("tags", "")
-    tags = tags if isinstance(tags, list) else split(call.text("tags", ""))
+    tags = tags if isinstance(tags, list) else key_list(call.text("tags", ""))
     description = call.text("description", "")
     call.flag("tracing", default=False)  # judged, though nothing is traced here
     queue_type = call.body.get("default_queue_type")
@@ -62,6 +62,6 @@ async def put(call: Call) -> Answer:
     return await call.put(requests.put_vhost, user=call.actor.name, host=host)
 
 
-async def delete(call: Call) -> None:
+async def delete(call: ApiCall) -> None:
     """Delete a virtual host with all that is in it."""
     await call.ask(requests.delete_vhost, name=call.path["virtual_host"])

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.broker.access.model import Right
 from gateway.management.errors import NotFound
-from gateway.management.scopes import Listing, Rights, Scopes
+from gateway.management.scopes import Listing, ScopeRights, Scopes
 from gateway.pending import Pending
 from gateway.server.loop.awaiting import awaited
 
@@ -28,16 +28,16 @@ class User:
 class Lists:
     """Lists of one name each, for those that may read the scope."""
 
-    async def scopes(self, caller: Rights) -> Listing:
+    async def scopes(self, caller: ScopeRights) -> Listing:
         return [each for each in ("one", "two") if caller.may(Right.READ, each, "")], shown
 
-    async def streams(self, caller: Rights, scope: str) -> Listing | None:
+    async def streams(self, caller: ScopeRights, scope: str) -> Listing | None:
         return (["stream"], shown) if caller.may(Right.READ, scope, "") else None
 
-    async def reader_groups(self, caller: Rights, scope: str) -> Listing | None:
+    async def reader_groups(self, caller: ScopeRights, scope: str) -> Listing | None:
         return (["group"], shown) if caller.may(Right.READ, scope, "") else None
 
-    async def tables(self, caller: Rights, scope: str) -> Listing | None:
+    async def tables(self, caller: ScopeRights, scope: str) -> Listing | None:
         return (["table"], shown) if caller.may(Right.READ, scope, "") else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.management.ctl import ctl
-from gateway.management.requests.answering import ROWS
+from gateway.management.requests.table import ROWS
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway import cli
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.management.ctl.asking import Refused, Unreachable
+from gateway.management.ctl.asking import ServerRefused, ServerUnreachable
 from gateway.management.ctl.ctl import COMMANDS, EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
 from gateway.management.ctl.streams import milliseconds
 from tests.unit.gateway.management.ctl.conftest import Server
@@ -94,7 +94,10 @@ def test_the_server_is_named_before_or_behind_the_command_or_by_the_settings(
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(Refused("no way", "not_found"), EXIT_FAILED), (Unreachable("nobody"), EXIT_UNREACHABLE)],
+    [
+        (ServerRefused("no way", "not_found"), EXIT_FAILED),
+        (ServerUnreachable("nobody"), EXIT_UNREACHABLE),
+    ],
 )
 def test_what_goes_wrong_is_one_line_and_a_code(
     server: Server, error: Exception, code: int, capsys: pytest.CaptureFixture[str]

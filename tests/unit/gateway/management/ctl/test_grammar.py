@@ -12,26 +12,26 @@ from gateway.management.ctl.grammar import (
     Argument,
     Ask,
     Asked,
-    Command,
+    CtlCommand,
     WrongUse,
     argument,
     arguments_of,
     command,
-    key_list,
     named,
 )
 from gateway.management.ctl.topology import set_policy
+from gateway.management.fields import key_list
 from gateway.management.kinds.policies import PolicyKind
 
 
-def asked_of(made: Command, *words: str) -> Asked:
+def asked_of(made: CtlCommand, *words: str) -> Asked:
     parser = argparse.ArgumentParser()
     for each in made.arguments:
         parser.add_argument(*each.names, **each.options)
     return made.asks(parser.parse_args(words))
 
 
-def taking(*arguments: Argument) -> Command:
+def taking(*arguments: Argument) -> CtlCommand:
     @command(*arguments)
     def look() -> None:
         """Look."""

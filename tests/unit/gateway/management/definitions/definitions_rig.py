@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gateway.management.definitions.planning import Plan, plan_import
+from gateway.management.definitions.planning import ImportPlan, plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
-from gateway.management.definitions.report import Row
+from gateway.management.definitions.report import ReportRow
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.table import KINDS
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
@@ -24,17 +24,17 @@ def with_default_host() -> Definitions:
     return Definitions({HOSTS: {("", "/"): Host("/")}})
 
 
-def plan(current: Definitions | None = None, **sections: object) -> Plan:
+def plan(current: Definitions | None = None, **sections: object) -> ImportPlan:
     return plan_import(read(**sections), current or with_default_host())
 
 
-def row(rows: list[Row], name: str, kind: str | None = None) -> Row:
+def row(rows: list[ReportRow], name: str, kind: str | None = None) -> ReportRow:
     found = [row for row in rows if row.name == name and kind in (None, row.kind)]
     assert len(found) == 1, found
     return found[0]
 
 
-def applied(plan: Plan, current: Definitions) -> Definitions:
+def applied(plan: ImportPlan, current: Definitions) -> Definitions:
     """What there would be after an import."""
     after = Definitions({kind: current.of(kind) for kind in KINDS})
     for kind in KINDS:

@@ -6,15 +6,11 @@ import pytest
 from gateway.management.definitions.document import (
     BYTES_MAX,
     CONTAINERS_MAX,
-    DEPTH_MAX,
     VALUES_MAX,
-    DoubledKey,
-    HugeNumber,
-    fault_within,
-    is_text,
     read_document,
 )
-from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.errors import DefinitionsError
+from gateway.management.fields import DEPTH_MAX, DoubledKey, HugeNumber, fault_within, is_text
 
 
 def refusal(content: bytes) -> str:

@@ -9,7 +9,7 @@ from gateway.management.definitions.reading import read_definitions
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.people import USERS
 from gateway.management.kinds.policies import POLICIES
-from gateway.management.kinds.streams import STREAMS, Stream
+from gateway.management.kinds.streams import STREAMS, DeclaredStream
 from gateway.management.kinds.topology import BINDINGS, EXCHANGES
 from tests.unit.gateway.management.definitions.definitions_rig import (
     FULL,
@@ -82,7 +82,7 @@ def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None
 def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound_to_it() -> None:
     definitions = with_default_host()
     for name, arguments in (("good", {}), ("b\udcff", {}), ("age", {"max-age": "\udcfe"})):
-        definitions.of(STREAMS)["/", name] = Stream(name, arguments)
+        definitions.of(STREAMS)["/", name] = DeclaredStream(name, arguments)
     for name in ("events", "e\udcff"):
         definitions.of(EXCHANGES)["/", name] = Exchange(name)
     for source, destination, key in (
@@ -122,7 +122,7 @@ def test_a_whole_number_of_any_size_comes_back_the_same() -> None:
     definitions = with_default_host()
     for number in (10**20, -(10**900), 2**63, 0):
         name = f"s{number % 97}"
-        definitions.of(STREAMS)["/", name] = Stream(name, {"max-length-bytes": str(number)})
+        definitions.of(STREAMS)["/", name] = DeclaredStream(name, {"max-length-bytes": str(number)})
     policy = Policy(
         "p", pattern="x", apply_to="all", definition={"max-length-bytes": 10**60}, priority=10**30
     )

@@ -4,13 +4,13 @@ import pytest
 
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.planning import ALREADY, plan_import
 from gateway.management.definitions.reading import read_definitions
-from gateway.management.definitions.report import Outcome
+from gateway.management.definitions.report import ImportOutcome
+from gateway.management.errors import DefinitionsError
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.people import USERS
-from gateway.management.kinds.streams import STREAMS, Stream
+from gateway.management.kinds.streams import STREAMS, DeclaredStream
 from gateway.management.kinds.topology import BINDINGS
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
 from tests.unit.gateway.management.definitions.definitions_rig import (
@@ -26,7 +26,7 @@ from tests.unit.gateway.management.definitions.definitions_rig import (
 
 def planned(content: bytes, current: Definitions) -> tuple[Definitions, int, set[str]]:
     result = plan_import(read_definitions(content), current)
-    reasons = {row.reason for row in result.rows if row.outcome is not Outcome.SKIPPED}
+    reasons = {row.reason for row in result.rows if row.outcome is not ImportOutcome.SKIPPED}
     return applied(result, current), result.change_count, reasons
 
 
@@ -69,10 +69,10 @@ def test_every_object_of_the_file_has_a_line_in_the_report() -> None:
         queues=[queue("log", arguments={"x-overflow": "y"}), queue("work", type="classic")],
     )
 
-    assert row(result.rows, "app").outcome is Outcome.IMPORTED
-    assert row(result.rows, "log").outcome is Outcome.ADAPTED
+    assert row(result.rows, "app").outcome is ImportOutcome.IMPORTED
+    assert row(result.rows, "log").outcome is ImportOutcome.ADAPTED
     assert "x-overflow" in row(result.rows, "log").reason
-    assert row(result.rows, "work").outcome is Outcome.SKIPPED
+    assert row(result.rows, "work").outcome is ImportOutcome.SKIPPED
     assert len(result.rows) == 4
 
 
@@ -87,7 +87,7 @@ def test_bindings_of_what_is_not_here_are_left_out_and_say_so() -> None:
         ],
     )
 
-    assert row(result.rows, "events → log").outcome is Outcome.IMPORTED
+    assert row(result.rows, "events → log").outcome is ImportOutcome.IMPORTED
     assert row(result.rows, "events → work").reason == "there is no stream 'work' here"
     assert row(result.rows, "heads → log").reason == "there is no exchange 'heads' here"
 
@@ -128,7 +128,7 @@ def test_a_stream_that_exists_with_other_arguments_stays_as_it_is() -> None:
 
     assert same.change_count == other.change_count == 0
     assert row(same.rows, "log").reason == ALREADY
-    assert row(other.rows, "log").outcome is Outcome.SKIPPED
+    assert row(other.rows, "log").outcome is ImportOutcome.SKIPPED
     assert "max-age='1h'" in row(other.rows, "log").reason
 
 
@@ -139,7 +139,7 @@ def test_an_exchange_that_exists_otherwise_stays_as_it_is() -> None:
     result = plan(current, exchanges=[exchange | {"type": "fanout"}])
 
     assert result.change_count == 0
-    assert row(result.rows, "events").outcome is Outcome.SKIPPED
+    assert row(result.rows, "events").outcome is ImportOutcome.SKIPPED
 
 
 def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> None:
@@ -197,7 +197,7 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
 ) -> None:
     current = with_default_host()
     current.of(HOSTS)["", "/"] = Host("/", limits=before)
-    current.of(STREAMS)["/", "old"] = Stream("old", {})
+    current.of(STREAMS)["/", "old"] = DeclaredStream("old", {})
     hosts = [] if in_file is None else [{"name": "/"} | in_file]
     queues = [queue(name) for name in ("old", "a", "b")]
 
@@ -210,7 +210,7 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
 
 def test_a_limit_below_what_is_there_already_is_taken() -> None:
     current = with_default_host()
-    current.of(STREAMS)["/", "old"] = Stream("old", {})
+    current.of(STREAMS)["/", "old"] = DeclaredStream("old", {})
     hosts = [{"name": "/", "limits": {"max-queues": 0}}]
 
     assert plan(current, vhosts=hosts, queues=[queue("old")]).change_count == 1
@@ -244,7 +244,7 @@ def test_what_goes_into_a_virtual_host_leaves_what_the_file_does_not_say_of_it()
 
 def test_what_is_kept_as_it_is_is_not_lost_and_what_lacks_an_end_is() -> None:
     current = with_default_host()
-    current.of(STREAMS)["/", "log"] = Stream("log", {})
+    current.of(STREAMS)["/", "log"] = DeclaredStream("log", {})
     queues = [queue("log", arguments={"x-max-age": "1h"})]
     bindings = [{"source": "nowhere", "vhost": "/", "destination": "log"}]
 

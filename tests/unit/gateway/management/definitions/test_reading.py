@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.reading import read_definitions
+from gateway.management.errors import DefinitionsError
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.people import PERMISSIONS, USERS
 from gateway.management.kinds.policies import OPERATOR_POLICIES

@@ -1,9 +1,15 @@
-from gateway.management.definitions.report import Outcome, Row, report_table, sums, table
+from gateway.management.definitions.report import (
+    ImportOutcome,
+    ReportRow,
+    report_table,
+    sums,
+    table,
+)
 
 ROWS = [
-    Row("user", "", "app", Outcome.IMPORTED),
-    Row("stream", "/", "log", Outcome.ADAPTED, "argument x-a left out"),
-    Row("queue", "/", "work", Outcome.SKIPPED, "is a classic queue, not a stream"),
+    ReportRow("user", "", "app", ImportOutcome.IMPORTED),
+    ReportRow("stream", "/", "log", ImportOutcome.ADAPTED, "argument x-a left out"),
+    ReportRow("queue", "/", "work", ImportOutcome.SKIPPED, "is a classic queue, not a stream"),
 ]
 
 

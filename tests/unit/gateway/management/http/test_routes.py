@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from starlette.routing import compile_path
 from starlette.types import Message
 
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed
 from gateway.management.http.application import Application
-from gateway.management.http.call import Call, Facts
-from gateway.management.http.routes import RESOURCES, Endpoint, Resource
+from gateway.management.http.call import ApiCall, ServerFacts
+from gateway.management.http.routes import RESOURCES, ApiMethod, ApiPath, reason_of
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 
 @pytest.fixture
-def call(tmp_path: Path) -> Call:
+def call(tmp_path: Path) -> ApiCall:
     broker = Broker(tmp_path)
 
     async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
@@ -30,8 +31,8 @@ def call(tmp_path: Path) -> Call:
 
     administration = Rig(broker).administration
     broker.close()
-    facts = Facts("rabbit@localhost", {}, list, 0)
-    return Call(administration, OWNER, facts, awaits, {}, {"columns": "name"})
+    facts = ServerFacts("rabbit@localhost", list)
+    return ApiCall(administration, OWNER, facts, awaits, {}, {"columns": "name"})
 
 
 def test_every_path_is_there_once() -> None:
@@ -60,44 +61,44 @@ def test_parts_in_parentheses_make_a_path_each(path: str) -> None:
     assert path in {resource.path for resource in RESOURCES}
 
 
-def test_a_handler_does_nothing_for_users_without_its_tag(call: Call) -> None:
-    done: list[Call] = []
+def test_a_handler_does_nothing_for_users_without_its_tag(call: ApiCall) -> None:
+    done: list[ApiCall] = []
 
-    async def handler(call: Call) -> None:
+    async def handler(call: ApiCall) -> None:
         done.append(call)
 
-    stranger = Call(
+    stranger = ApiCall(
         call.administration, Actor("m", frozenset({Role.MANAGEMENT})), call.facts, call.awaits, {}
     )
     with pytest.raises(NotAllowed):
-        asyncio.run(Endpoint(handler, Role.MONITORING)(stranger))
+        asyncio.run(ApiMethod(handler, Role.MONITORING)(stranger))
     assert not done
-    asyncio.run(Endpoint(handler)(stranger))
+    asyncio.run(ApiMethod(handler)(stranger))
     assert done == [stranger]
 
 
-def test_a_handler_that_returns_nothing_is_answered_without_a_body(call: Call) -> None:
-    async def handler(_: Call) -> None:
+def test_a_handler_that_returns_nothing_is_answered_without_a_body(call: ApiCall) -> None:
+    async def handler(_: ApiCall) -> None:
         return None
 
-    answer = asyncio.run(Endpoint(handler)(call))
+    answer = asyncio.run(ApiMethod(handler)(call))
     assert answer.status_code == HTTPStatus.NO_CONTENT
     assert answer.body == b""
 
 
-def test_an_object_is_answered_with_the_fields_that_are_asked_for(call: Call) -> None:
-    async def handler(_: Call) -> dict[str, object]:
+def test_an_object_is_answered_with_the_fields_that_are_asked_for(call: ApiCall) -> None:
+    async def handler(_: ApiCall) -> dict[str, object]:
         return {"name": "x", "other": 1}
 
-    answer = asyncio.run(Endpoint(handler)(call))
+    answer = asyncio.run(ApiMethod(handler)(call))
     assert answer.status_code == HTTPStatus.OK
     assert answer.body == b'{"name":"x"}'
 
 
-class _Broken(dict[str, Endpoint]):
+class _Broken(dict[str, ApiMethod]):
     """Methods of a path that fail as a fault of the server does."""
 
-    def __missing__(self, _: str) -> Endpoint:
+    def __missing__(self, _: str) -> ApiMethod:
         raise RuntimeError("a fault")
 
     def get(self, method: str, default: object = None) -> Any:  # noqa: ANN401
@@ -109,7 +110,7 @@ def test_the_line_of_a_failed_request_is_without_the_password_of_its_path(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     backing: Any = None  # nothing of it is reached
-    resource = Resource("/api/auth/hash_password/{password}", _Broken())
+    resource = ApiPath("/api/auth/hash_password/{password}", _Broken())
     raw = b"/api/auth/hash_password/hidden%20word"
     scope = {
         "type": "http",
@@ -131,3 +132,32 @@ def test_the_line_of_a_failed_request_is_without_the_password_of_its_path(
     assert sent[0]["status"] == HTTPStatus.INTERNAL_SERVER_ERROR
     assert "http request failed" in caplog.text
     assert "hidden" not in caplog.text
+
+
+OF_RABBITMQ = Path(__file__).with_name("rabbitmq-4.3-paths.txt").read_text("ascii").split()
+"""Behind `/api`, with an x in the place of each name."""
+HERE = [compile_path(resource.path)[0] for resource in RESOURCES]
+
+
+def is_here(path: str) -> bool:
+    return any(pattern.match(path) for pattern in HERE)
+
+
+def test_every_path_of_rabbitmq_is_there_or_has_a_reason() -> None:
+    paths = [f"/api{path}" for path in OF_RABBITMQ]
+    assert len(paths) > 100
+    assert not [path for path in paths if not is_here(path) and reason_of(path) is None]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/shovels", "/api/shovels/%2F/x", "/api/federation-links/%2F", "/metrics/per-object",
+     "/api/traces/node/x", "/api/top/node/x"],
+)  # fmt: skip
+def test_what_plugins_add_has_a_reason(path: str) -> None:
+    assert reason_of(path)
+
+
+@pytest.mark.parametrize("path", ["/api/nowhere", "/nowhere", "/api/shovelsx", "/api", "/api/auth"])
+def test_what_rabbitmq_has_not_either_has_none(path: str) -> None:
+    assert reason_of(path) is None

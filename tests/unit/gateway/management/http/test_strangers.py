@@ -12,9 +12,8 @@ import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.management.http import bodies
-from gateway.management.http.answers import Refused
-from gateway.management.http.protocol import CONNECTIONS_MAX, LOGGED_IN, BoundedProtocol
-from gateway.management.http.small_reads import SmallReads
+from gateway.management.http.answers import ApiRefusal
+from gateway.management.http.protocol import CONNECTIONS_MAX, LOGGED_IN, BoundedProtocol, SmallReads
 from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
@@ -137,7 +136,7 @@ async def test_a_body_ends_within_the_time_of_a_client(monkeypatch: pytest.Monke
         await asyncio.sleep(0.01)
         return {"type": "http.request", "body": b"x", "more_body": True}
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiRefusal) as refused:
         async with asyncio.timeout(HANG_S):
             await bodies.read_body(trickles, {}, 1 << 20)
     assert refused.value.answer.status_code == HTTPStatus.REQUEST_TIMEOUT

@@ -11,8 +11,8 @@ import pytest
 
 from gateway.management.administration import OWNER
 from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS, in_slices
-from gateway.management.http.call import Call, Facts
-from gateway.management.http.routes import Endpoint
+from gateway.management.http.call import ApiCall, ServerFacts
+from gateway.management.http.routes import ApiMethod
 from gateway.management.http.views import connections, streams
 from gateway.pending import Pending
 from gateway.stream.properties import ONE_BYTES_MAX
@@ -71,18 +71,18 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
 
 async def listed(
     rig: Rig,
-    handler: Callable[[Call], Any],
+    handler: Callable[[ApiCall], Any],
     query: dict[str, str],
     path: Mapping[str, str] | None = None,
 ) -> list[bytes]:
     """Return the parts of the answer's body."""
-    facts = Facts("rabbit@localhost", {"version": "4.3.6"}, list, 0)
+    facts = ServerFacts("rabbit@localhost", list)
 
     async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
         return rig.broker.store_rig.run(coroutine)
 
-    call = Call(rig.administration, OWNER, facts, awaits, path or {}, query)
-    answer = await Endpoint(handler)(call)
+    call = ApiCall(rig.administration, OWNER, facts, awaits, path or {}, query)
+    answer = await ApiMethod(handler)(call)
     parts: list[bytes] = []
 
     async def send(message: Any) -> None:  # noqa: ANN401

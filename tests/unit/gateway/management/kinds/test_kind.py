@@ -9,7 +9,7 @@ import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.rules.arguments import StreamArguments
-from gateway.management.kinds.entry import Context, Entry, Fault, Skip
+from gateway.management.kinds.entry import Context, DefinitionEntry, Fault, Skip
 from gateway.management.kinds.people import PERMISSIONS, USERS
 from gateway.management.kinds.policies import OPERATOR_POLICIES, POLICIES
 from gateway.management.kinds.streams import STREAM_ARGUMENTS, STREAMS
@@ -23,16 +23,18 @@ MD5 = base64.b64encode(b"salt" + hashlib.md5(b"saltpw", usedforsecurity=False).d
 
 
 def fault(
-    read: Callable[[Entry, Context], object], content: object, kind: type[Exception] = Fault
+    read: Callable[[DefinitionEntry, Context], object],
+    content: object,
+    kind: type[Exception] = Fault,
 ) -> str:
     with pytest.raises(kind) as error:
-        read(Entry(content), CONTEXT)
+        read(DefinitionEntry(content), CONTEXT)
     return str(error.value)
 
 
 @pytest.mark.parametrize("tags", [["a", "b"], "a,b", " a , b,", ["a", "b", "a"]])
 def test_tags_are_a_list_or_a_text_with_commas(tags: object) -> None:
-    entry = Entry({"name": "app", "password_hash": "", "tags": tags})
+    entry = DefinitionEntry({"name": "app", "password_hash": "", "tags": tags})
 
     assert USERS.read(entry, CONTEXT)[1].tags == ("a", "b")
 
@@ -51,7 +53,7 @@ def test_tags_are_a_list_or_a_text_with_commas(tags: object) -> None:
 def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
     given: dict[str, object], password_hash: str, algorithm: str | None, note: str
 ) -> None:
-    entry = Entry({"name": "app", "password_hash": password_hash, **given})
+    entry = DefinitionEntry({"name": "app", "password_hash": password_hash, **given})
 
     hashed = USERS.read(entry, CONTEXT)[1].password_hash
 
@@ -90,12 +92,12 @@ def test_a_user_that_cannot_be_meant_is_a_fault(given: dict[str, object], words:
 def test_what_describes_a_virtual_host_is_at_the_top_or_under_metadata() -> None:
     about = {"description": "d", "tags": "a,b", "default_queue_type": "stream"}
 
-    _, newer = HOSTS.read(Entry({"name": "h", "metadata": about}), CONTEXT)
-    _, older = HOSTS.read(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
+    _, newer = HOSTS.read(DefinitionEntry({"name": "h", "metadata": about}), CONTEXT)
+    _, older = HOSTS.read(DefinitionEntry({"name": "h", "metadata": {}, **about}), CONTEXT)
 
     assert newer == older
     assert (newer.description, newer.tags, newer.default_queue_type) == ("d", ("a", "b"), "stream")
-    undefined = Entry({"name": "h", "default_queue_type": "undefined"})
+    undefined = DefinitionEntry({"name": "h", "default_queue_type": "undefined"})
     assert HOSTS.read(undefined, CONTEXT)[1].default_queue_type is None
 
 
@@ -110,7 +112,7 @@ def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
 def test_a_permission_that_looks_ahead_is_taken() -> None:
     given = {"user": "app", "vhost": "/", "configure": "", "write": "^(?!amq).*", "read": ""}
 
-    assert PERMISSIONS.read(Entry(given), CONTEXT)[1].write == "^(?!amq).*"
+    assert PERMISSIONS.read(DefinitionEntry(given), CONTEXT)[1].write == "^(?!amq).*"
 
 
 @pytest.mark.parametrize(
@@ -132,13 +134,13 @@ def test_a_queue_is_a_stream_by_its_type_its_argument_or_its_virtual_hosts_defau
     content = queue() | given
 
     if is_stream:
-        assert STREAMS.read(Entry(content), CONTEXT)[1].name == "log"
+        assert STREAMS.read(DefinitionEntry(content), CONTEXT)[1].name == "log"
     else:
         assert fault(STREAMS.read, content, Skip)
 
 
 def test_arguments_that_streams_do_not_have_or_take_are_left_out_with_a_note() -> None:
-    entry = Entry(
+    entry = DefinitionEntry(
         queue(
             "a\nb",
             arguments={
@@ -217,7 +219,7 @@ POLICY = {"name": "p", "vhost": "/", "pattern": "^a", "definition": {"max-age": 
 def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
     given: dict[str, object], note: str
 ) -> None:
-    entry = Entry(POLICY | given)
+    entry = DefinitionEntry(POLICY | given)
 
     _, policy = POLICIES.read(entry, CONTEXT)
 
@@ -234,7 +236,7 @@ def operator_policy(value: object) -> dict[str, object]:
 
 
 def test_an_operators_policy_is_a_parameter() -> None:
-    entry = Entry(operator_policy(OPERATORS | {"apply-to": "streams", "priority": 2}))
+    entry = DefinitionEntry(operator_policy(OPERATORS | {"apply-to": "streams", "priority": 2}))
 
     key, policy = OPERATOR_POLICIES.read(entry, CONTEXT)
 
@@ -261,7 +263,7 @@ def test_an_operators_policy_that_cannot_be_here_is_skipped_or_a_fault(
 
 
 def test_why_an_operators_policy_applies_to_no_stream_is_noted() -> None:
-    entry = Entry(operator_policy(OPERATORS | {"definition": {"message-ttl": 5}}))
+    entry = DefinitionEntry(operator_policy(OPERATORS | {"definition": {"message-ttl": 5}}))
 
     OPERATOR_POLICIES.read(entry, CONTEXT)
 
@@ -302,7 +304,7 @@ def test_exchanges_that_are_not_here_are_skipped(given: dict[str, object], words
     content = {"name": "e", "vhost": "/", "type": "topic"}
 
     assert words in fault(EXCHANGES.read, content | given, Skip)
-    assert EXCHANGES.read(Entry(content), CONTEXT)[1].durable
+    assert EXCHANGES.read(DefinitionEntry(content), CONTEXT)[1].durable
 
 
 @pytest.mark.parametrize(("other", "notes"), [("f", 0), ("", 0), (5, 1), (["f"], 1), (None, 1)])
@@ -310,7 +312,7 @@ def test_an_alternate_exchange_is_taken_over_and_one_that_is_no_name_is_told(
     other: object, notes: int
 ) -> None:
     arguments = {"alternate-exchange": other}
-    entry = Entry({"name": "e", "vhost": "/", "type": "topic", "arguments": arguments})
+    entry = DefinitionEntry({"name": "e", "vhost": "/", "type": "topic", "arguments": arguments})
 
     assert EXCHANGES.read(entry, CONTEXT)[1].arguments == arguments
     assert ["is not the name of an exchange" in note for note in entry.notes] == [True] * notes
@@ -324,11 +326,11 @@ def test_bindings_that_cannot_be_here_are_skipped(given: dict[str, object], word
     content = {"source": "e", "vhost": "/", "destination": "log"}
 
     assert words in fault(BINDINGS.read, content | given, Skip)
-    assert BINDINGS.read(Entry(content), CONTEXT)[1].routing_key == ""
+    assert BINDINGS.read(DefinitionEntry(content), CONTEXT)[1].routing_key == ""
 
 
 def test_a_queue_that_is_not_durable_is_made_durable_with_a_note() -> None:
-    entry = Entry(queue(durable=False))
+    entry = DefinitionEntry(queue(durable=False))
 
     assert STREAMS.read(entry, CONTEXT)[1].name == "log"
     assert entry.notes == ["is durable here, as streams are"]

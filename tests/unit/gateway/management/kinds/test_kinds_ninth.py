@@ -14,17 +14,16 @@ from gateway.broker.errors import InternalError
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.management.administration import OWNER, Administration
 from gateway.management.ctl.grammar import commands_on
+from gateway.management.definitions.applying import Before
 from gateway.management.errors import Failed, NotFound
-from gateway.management.http.call import Call, Facts
+from gateway.management.fields import Arguments
+from gateway.management.http.call import ApiCall, ServerFacts
 from gateway.management.http.routes import endpoints_of
 from gateway.management.kinds import table
-from gateway.management.kinds.entry import Context, Entry
+from gateway.management.kinds.entry import Context, DefinitionEntry
 from gateway.management.kinds.kind import Key
-from gateway.management.kinds.virtual_hosts import InHost
-from gateway.management.requests.applying import Before
-from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.kinds import requests_on
-from gateway.management.requests.row import Row
+from gateway.management.kinds.virtual_hosts import HostedKind
+from gateway.management.requests.request import AdminRequest, requests_on
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
@@ -47,7 +46,7 @@ class Note:
         return cls(*json.loads(packed))
 
 
-class NoteKind(InHost[Note]):
+class NoteKind(HostedKind[Note]):
     """The ninth kind: notes in virtual hosts, kept in memory."""
 
     name, word = "notes", "sticky note"
@@ -61,7 +60,7 @@ class NoteKind(InHost[Note]):
         super().__init__()
         self.kept: dict[str, dict[str, Note]] = {}
 
-    def read(self, entry: Entry, context: Context) -> tuple[Key, Note]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Note]:
         note = self.taken(entry, is_outer=True, name=entry.name())
         return (context.host_of(entry), note.name), note
 
@@ -167,7 +166,7 @@ def test_what_was_there_is_written_down_for_a_rollback_after_a_crash(
     assert Before.unpack(before.pack()) == before
 
 
-def asked(rig: Rig, row: Row, **arguments: Any) -> Any:  # noqa: ANN401
+def asked(rig: Rig, row: AdminRequest, **arguments: Any) -> Any:  # noqa: ANN401
     return rig.broker.store_rig.run(row.do(rig.administration, Arguments(arguments)))
 
 
@@ -193,9 +192,9 @@ def test_it_has_paths_of_the_http_api(rig: Rig, notes: NoteKind) -> None:
         return rig.broker.store_rig.run(coroutine)
 
     def status(asks: str, body: dict[str, Any] | None = None) -> int:
-        facts = Facts("rabbit@localhost", {}, list, 0)
+        facts = ServerFacts("rabbit@localhost", list)
         path = {"virtual_host": "/", "policy": "b"}
-        call = Call(rig.administration, OWNER, facts, awaits, path, body=body or {})
+        call = ApiCall(rig.administration, OWNER, facts, awaits, path, body=body or {})
         answer: Response = asyncio.run(endpoints[asks](call))
         return answer.status_code
 

@@ -9,20 +9,20 @@ from gateway.broker.access.errors import NoSuchVirtualHost
 from gateway.broker.access.model import Permission, User
 from gateway.broker.rules.policies import Policy
 from gateway.broker.topology.exchanges import Binding, Exchange
-from gateway.management.kinds.kind import Key, Kind
+from gateway.management.definitions.importing import current_definitions
+from gateway.management.kinds.kind import Key, ObjectKind
 from gateway.management.kinds.people import PERMISSIONS, USERS
 from gateway.management.kinds.policies import OPERATOR_POLICIES, POLICIES
-from gateway.management.kinds.streams import STREAMS, Stream
+from gateway.management.kinds.streams import STREAMS, DeclaredStream
 from gateway.management.kinds.table import KINDS
 from gateway.management.kinds.topology import BINDINGS, EXCHANGES
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
-from gateway.management.requests.definitions import current_definitions
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 POLICY = Policy("p", pattern="a", definition={"max-age": "1h"})
 LIMIT = Policy("p", pattern="a", definition={"max-length-bytes": 7})
 BINDING = Binding(source="e", destination="s", routing_key="key", arguments={"b": [1], "a": True})
-OBJECTS: dict[Kind[Any], tuple[Key, Any]] = {
+OBJECTS: dict[ObjectKind[Any], tuple[Key, Any]] = {
     HOSTS: (("", "new"), Host("new", "about", ("tag",), "stream", {"max-queues": 5})),
     USERS: (("", "app"), User("app", None, ("a",), {"max-connections": 3})),
     PERMISSIONS: (
@@ -31,7 +31,7 @@ OBJECTS: dict[Kind[Any], tuple[Key, Any]] = {
     ),
     POLICIES: (("/", "p"), POLICY),
     OPERATOR_POLICIES: (("/", "p"), LIMIT),
-    STREAMS: (("/", "s"), Stream("s", {"max-age": "1h"})),
+    STREAMS: (("/", "s"), DeclaredStream("s", {"max-age": "1h"})),
     EXCHANGES: (("/", "e"), Exchange("e", "topic", arguments={"a": 1})),
     BINDINGS: (BINDINGS.key("/", BINDING), BINDING),
 }
@@ -39,7 +39,7 @@ OBJECTS: dict[Kind[Any], tuple[Key, Any]] = {
 WORD = attrgetter("word")
 
 
-def put(rig: Rig, kind: Kind[Any]) -> set[Key]:
+def put(rig: Rig, kind: ObjectKind[Any]) -> set[Key]:
     key, thing = OBJECTS[kind]
     made: set[Key] = set()
     rig.broker.store_rig.run(kind.put(rig.administration, {key: thing}, made))
@@ -62,7 +62,7 @@ def test_what_is_written_is_there_and_goes_again(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("kind", [HOSTS, USERS, PERMISSIONS, POLICIES, OPERATOR_POLICIES], ids=WORD)
-def test_what_an_import_writes_over_is_found(rig: Rig, kind: Kind[Any]) -> None:
+def test_what_an_import_writes_over_is_found(rig: Rig, kind: ObjectKind[Any]) -> None:
     key, thing = OBJECTS[kind]
     assert kind.find(rig.administration, key) is None
 
@@ -74,14 +74,16 @@ def test_what_an_import_writes_over_is_found(rig: Rig, kind: Kind[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [HOSTS, STREAMS], ids=WORD)
-def test_what_is_there_already_is_not_counted_as_made(rig: Rig, kind: Kind[Any]) -> None:
+def test_what_is_there_already_is_not_counted_as_made(rig: Rig, kind: ObjectKind[Any]) -> None:
     assert put(rig, kind)
 
     assert not put(rig, kind)
 
 
 @pytest.mark.parametrize("kind", [POLICIES, OPERATOR_POLICIES, STREAMS, EXCHANGES], ids=WORD)
-def test_nothing_is_written_into_a_virtual_host_that_is_gone(rig: Rig, kind: Kind[Any]) -> None:
+def test_nothing_is_written_into_a_virtual_host_that_is_gone(
+    rig: Rig, kind: ObjectKind[Any]
+) -> None:
     key = ("nowhere", "x")
 
     assert kind.find(rig.administration, key) is None

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gateway.management.administration import OWNER, Actor, Administration
-from gateway.management.requests.answering import answer
-from gateway.management.requests.unfinished import Unfinished
+from gateway.management.definitions.unfinished import UnfinishedImport
+from gateway.management.requests.table import answer
 from gateway.pending import Pending
 from tests.unit.gateway.stream.link_rig import Broker
 
@@ -29,7 +29,7 @@ class Rig:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.unfinished = Unfinished(broker.store_rig.store, at_once)
+        self.unfinished = UnfinishedImport(broker.store_rig.store, at_once)
         assert broker.store_rig.run(self.unfinished.load()) is None
         self.administration = Administration(
             broker.access,

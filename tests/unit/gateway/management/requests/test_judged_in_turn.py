@@ -10,7 +10,7 @@ from gateway.broker.access.model import Permission, User
 from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
-from gateway.management.requests.answering import answer
+from gateway.management.requests.table import answer
 from gateway.pending import Pending, start
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode

@@ -13,7 +13,8 @@ from gateway.management.errors import (
     NotFound,
     WrongRequest,
 )
-from gateway.management.requests.answering import ROWS, translated
+from gateway.management.requests.refusals import translated
+from gateway.management.requests.table import ROWS
 from store.errors import StoreClosed
 from tests.unit.gateway.management.requests.administration_rig import Rig
 

@@ -9,8 +9,8 @@ import pytest
 from gateway.management.administration import OWNER
 from gateway.management.errors import WrongRequest
 from gateway.management.http.bodies import QUICK_BYTES_MAX
-from gateway.management.http.call import Call, Facts
-from gateway.management.http.routes import Endpoint
+from gateway.management.http.call import ApiCall, ServerFacts
+from gateway.management.http.routes import ApiMethod
 from gateway.management.http.views.publishing import HEADERS_MAX, publish
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
@@ -40,10 +40,10 @@ async def published(rig: Rig, properties: object, raw_body: bytes = b"") -> byte
         "payload": "body",
         "payload_encoding": "string",
     }
-    facts = Facts("rabbit@localhost", {"version": "4.3.6"}, list, 0)
+    facts = ServerFacts("rabbit@localhost", list)
     path = {"virtual_host": "/", "exchange": "amq.default"}
-    call = Call(rig.administration, OWNER, facts, awaits, path, {}, body, raw_body)
-    answer = await Endpoint(publish)(call)
+    call = ApiCall(rig.administration, OWNER, facts, awaits, path, {}, body, raw_body)
+    answer = await ApiMethod(publish)(call)
     return bytes(answer.body)
 
 

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from gateway.management.administration import OWNER, Actor, Role
-from gateway.management.http.answers import Refused
-from gateway.management.http.call import Call, Facts
+from gateway.management.http.answers import ApiRefusal
+from gateway.management.http.call import ApiCall, ServerFacts
 from gateway.management.http.routes import RESOURCES
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
@@ -41,8 +41,8 @@ def get(rig: Rig, path: str, actor: Actor = OWNER, scope: str = "one", **query: 
     async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
         return rig.broker.store_rig.run(coroutine)
 
-    facts = Facts("rabbit@localhost", {}, list, 0)
-    call = Call(rig.administration, actor, facts, awaits, {"scope": scope}, query)
+    facts = ServerFacts("rabbit@localhost", list)
+    call = ApiCall(rig.administration, actor, facts, awaits, {"scope": scope}, query)
     return json.loads(asyncio.run(body_of(HANDLERS[path](call))))
 
 
@@ -76,13 +76,13 @@ def test_a_scope_s_lists_are_those_of_the_user(rig: Rig, kind: str, name: str) -
     rig.administration.scopes.open(Lists(), User)
 
     assert get(rig, OF_ONE + kind) == get(rig, OF_ONE + kind, ONE) == [{"name": name}]
-    with pytest.raises(Refused, match="there is no scope 'two'") as refused:
+    with pytest.raises(ApiRefusal, match="there is no scope 'two'") as refused:
         get(rig, OF_ONE + kind, ONE, scope="two")
     assert refused.value.answer.status_code == HTTPStatus.NOT_FOUND
 
 
 @pytest.mark.parametrize("path", sorted(HANDLERS))
 def test_without_a_controller_the_answer_says_so(rig: Rig, path: str) -> None:
-    with pytest.raises(Refused, match=r"wire\.controller_port opens it") as refused:
+    with pytest.raises(ApiRefusal, match=r"wire\.controller_port opens it") as refused:
         get(rig, path)
     assert refused.value.answer.status_code == HTTPStatus.NOT_FOUND

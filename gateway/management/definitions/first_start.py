@@ -18,15 +18,14 @@ from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from gateway.management.administration import Administration
 from gateway.management.definitions.document import BYTES_MAX
-from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.definitions.importing import import_read
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_with_problems
-from gateway.management.definitions.report import Outcome
-from gateway.management.errors import AdministrationError
+from gateway.management.definitions.report import ImportOutcome
+from gateway.management.errors import AdministrationError, DefinitionsError
 from gateway.management.kinds.kind import Definitions
 from gateway.management.kinds.people import USERS
 from gateway.management.kinds.virtual_hosts import HOSTS, Host
-from gateway.management.requests.definitions import import_read
 from gateway.settings.errors import ConfigError
 from store.api import SegmentStore
 
@@ -98,7 +97,7 @@ class FirstStart:
         except AdministrationError as error:
             raise ConfigError.in_file(_SETTING, self._path, str(error)) from error
         for row in plan.rows:
-            if row.outcome is not Outcome.IMPORTED:
+            if row.outcome is not ImportOutcome.IMPORTED:
                 log.info(
                     "definition %s kind=%s virtual_host=%r name=%r reason=%s",
                     row.outcome.value,

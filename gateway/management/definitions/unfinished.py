@@ -22,7 +22,7 @@ _PART_BYTES: Final = 512 * 1024
 _FAST: Final = 1
 
 
-class Source(NamedTuple):
+class ImportSource(NamedTuple):
     """Sources of an import.
 
     Attributes:
@@ -36,7 +36,7 @@ class Source(NamedTuple):
     before: bytes = b""
 
 
-class Unfinished:
+class UnfinishedImport:
     """Keeps the definitions of an import for as long as they are being written."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Unfinished:
         self._in_thread = in_thread
         self._parts = 0
 
-    async def load(self) -> Source | None:
+    async def load(self) -> ImportSource | None:
         """Return what an import that did not end was made of. Raises StoreError."""
         rows = await self._kept.load()
         head = rows.pop(_HEAD, None)
@@ -66,7 +66,7 @@ class Unfinished:
             first, parts = said["content_parts"], said["parts"]
             content = await self._unpacked(rows, range(first))
             before = await self._unpacked(rows, range(first, parts))
-            source = Source(content, said["virtual_host"], before)
+            source = ImportSource(content, said["virtual_host"], before)
         except (ValueError, TypeError, KeyError, zlib.error) as error:
             raise CorruptSegment(f"the import under way is damaged: {error!r}") from error
         self._parts = parts
@@ -76,7 +76,7 @@ class Unfinished:
         packed = b"".join(rows[_key(number)] for number in numbers)
         return await self._in_thread(partial(zlib.decompress, packed))
 
-    async def begin(self, source: Source) -> None:
+    async def begin(self, source: ImportSource) -> None:
         """Write down what is about to be imported. Raises StoreError: then nothing is."""
         await self.end()
         await self._write(source.content)

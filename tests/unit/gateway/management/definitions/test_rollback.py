@@ -6,12 +6,12 @@ import pytest
 
 from gateway.broker.errors import InternalError
 from gateway.broker.rules.policies import Policy
+from gateway.management.definitions.applying import Before, remember, take_back
+from gateway.management.definitions.importing import current_definitions
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import Failed
 from gateway.management.kinds.virtual_hosts import HOSTS
-from gateway.management.requests.applying import Before, remember, take_back
-from gateway.management.requests.definitions import current_definitions
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 AGE = {"pattern": "b", "definition": {"max-age": "2h"}}

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gateway.broker.errors import InternalError
+from gateway.management.definitions import applying, importing
+from gateway.management.definitions.applying import Before
+from gateway.management.definitions.importing import current_definitions, finish_import
+from gateway.management.definitions.unfinished import ImportSource, UnfinishedImport
 from gateway.management.errors import AdministrationError, Failed
-from gateway.management.requests import applying, definitions
-from gateway.management.requests.applying import Before
-from gateway.management.requests.definitions import current_definitions, finish_import
-from gateway.management.requests.unfinished import Source, Unfinished
 from tests.unit.gateway.management.requests.administration_rig import Rig, at_once
 
 STREAMS = ("a", "b", "c")
@@ -27,9 +27,9 @@ CONTENT = json.dumps(
 ).encode()
 
 
-def next_start(rig: Rig) -> Unfinished:
+def next_start(rig: Rig) -> UnfinishedImport:
     """What a server that starts anew makes of what is stored."""
-    unfinished = Unfinished(rig.broker.store_rig.store, at_once)
+    unfinished = UnfinishedImport(rig.broker.store_rig.store, at_once)
     rig.broker.store_rig.run(finish_import(rig.administration, unfinished))
     return unfinished
 
@@ -37,22 +37,22 @@ def next_start(rig: Rig) -> Unfinished:
 @pytest.mark.parametrize("size", [0, 1, 3_000_000])
 def test_what_is_written_down_is_found_as_it_was(rig: Rig, size: int) -> None:
     run = rig.broker.store_rig.run
-    source = Source(random.Random(size).randbytes(size), "orders", bytes(size // 2))
-    run(rig.unfinished.begin(Source(bytes(5), None, bytes(9))))
+    source = ImportSource(random.Random(size).randbytes(size), "orders", bytes(size // 2))
+    run(rig.unfinished.begin(ImportSource(bytes(5), None, bytes(9))))
     run(rig.unfinished.begin(source))
 
-    again = Unfinished(rig.broker.store_rig.store, at_once)
+    again = UnfinishedImport(rig.broker.store_rig.store, at_once)
     assert run(again.load()) == source
     run(again.end())
 
-    assert run(Unfinished(rig.broker.store_rig.store, at_once).load()) is None
+    assert run(UnfinishedImport(rig.broker.store_rig.store, at_once).load()) is None
 
 
 def test_a_beginning_that_was_cut_off_itself_is_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = rig.broker.store_rig.run
-    source = Source(random.Random(1).randbytes(2_000_000), None)
+    source = ImportSource(random.Random(1).randbytes(2_000_000), None)
     write, count = rig.unfinished._kept.write, 0
 
     async def write_three(changes: dict[bytes, bytes | None]) -> None:
@@ -66,7 +66,7 @@ def test_a_beginning_that_was_cut_off_itself_is_nothing(
     with pytest.raises(InternalError):
         run(rig.unfinished.begin(source))
 
-    assert run(Unfinished(rig.broker.store_rig.store, at_once).load()) is None
+    assert run(UnfinishedImport(rig.broker.store_rig.store, at_once).load()) is None
 
 
 def test_an_import_that_ends_leaves_nothing_to_be_finished(rig: Rig) -> None:
@@ -82,7 +82,7 @@ def test_what_a_dead_server_had_begun_is_finished_once(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = rig.broker.store_rig.run
-    run(rig.unfinished.begin(Source(CONTENT, None)))
+    run(rig.unfinished.begin(ImportSource(CONTENT, None)))
     run(rig.broker.streams.create("b", {}))
 
     next_start(rig)
@@ -121,7 +121,7 @@ def test_what_a_stop_cuts_off_is_left_to_the_next_start(rig: Rig) -> None:
 def test_what_cannot_be_finished_is_told_and_given_up(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rig.broker.store_rig.run(rig.unfinished.begin(Source(b"{", None)))
+    rig.broker.store_rig.run(rig.unfinished.begin(ImportSource(b"{", None)))
 
     next_start(rig)
     next_start(rig)
@@ -211,7 +211,7 @@ def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
         ):
             dying.setattr(owner, method, until_death(getattr(owner, method)))
         dying.setattr(applying, "take_back", refuse)
-        dying.setattr(definitions, "_forget", refuse)
+        dying.setattr(importing, "_forget", refuse)
         with pytest.raises(AdministrationError):
             rig.ask("import_definitions", body=json.dumps(MUCH).encode())
     assert steps < 2 or rig.broker.store_rig.run(current_definitions(administration)) != before
@@ -232,7 +232,7 @@ def test_what_the_store_refuses_is_taken_back_or_tried_again_by_the_start_after_
     run, streams = rig.broker.store_rig.run, rig.broker.streams
     before = Before()
     before.new["streams"] = [("/", name) for name in STREAMS]
-    run(rig.unfinished.begin(Source(CONTENT, None, before.pack())))
+    run(rig.unfinished.begin(ImportSource(CONTENT, None, before.pack())))
     run(streams.create("a", {}))
     with monkeypatch.context() as patched:
         patched.setattr(streams, "create", refuse)

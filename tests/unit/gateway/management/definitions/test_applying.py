@@ -8,9 +8,11 @@ import pytest
 
 from gateway.broker.errors import InternalError
 from gateway.management.administration import Turn
+from gateway.management.definitions.applying import in_parallel
+from gateway.management.definitions.importing import current_definitions
 from gateway.management.errors import AdministrationError, Failed
-from gateway.management.requests.definitions import current_definitions
-from gateway.pending import start
+from gateway.management.kinds.kind import AT_ONCE
+from gateway.pending import Pending, start
 from tests.unit.gateway.management.definitions.definitions_rig import FULL, ONE_HOST, queue
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
@@ -185,3 +187,58 @@ def test_a_server_that_stops_begins_no_more_steps_and_undoes_nothing(
     assert rig.ask("import_definitions", body=content)["changes"] == 1
     rig.broker.store_rig.run(turn.close())
     assert turn.is_over
+
+
+def test_many_steps_are_under_way_at_once_but_not_all() -> None:
+    waiting: list[Pending[None]] = []
+
+    async def step() -> None:
+        pending: Pending[None] = Pending()
+        waiting.append(pending)
+        await pending
+
+    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
+
+    assert len(waiting) == AT_ONCE
+    for number in range(AT_ONCE * 2):
+        waiting[number].settle(None)
+    assert done.is_settled
+
+
+def test_the_first_failure_is_told_when_all_that_were_begun_have_ended() -> None:
+    waiting: list[Pending[None]] = []
+
+    async def step() -> None:
+        pending: Pending[None] = Pending()
+        waiting.append(pending)
+        await pending
+
+    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
+    waiting[0].settle(InternalError("first"))
+
+    assert len(waiting) == AT_ONCE
+    assert not done.is_settled
+    for pending in waiting[1:]:
+        pending.settle(InternalError("later"))
+    with pytest.raises(InternalError, match="first"):
+        done.result()
+
+
+def test_others_may_have_their_turn_before_each_step() -> None:
+    turns: list[Pending[None]] = []
+    done: list[int] = []
+
+    async def step(number: int) -> None:
+        done.append(number)
+
+    async def give() -> None:
+        turns.append(Pending())
+        await turns[-1]
+
+    whole = start(in_parallel(map(step, range(3)), give=give))
+
+    for number in range(3):
+        assert (len(turns), len(done)) == (number + 1, number)
+        turns[number].settle(None)
+    assert whole.is_settled
+    assert done == [0, 1, 2]

@@ -1,7 +1,7 @@
 """Changes carried out on the server: all of them, or what was done is taken back.
 
 The order of kinds is that in which things need each other. A process that dies on the way leaves
-what it had done; its next start finishes the rest, or takes back all (`definitions.finish_import`).
+what it had done; its next start finishes the rest, or takes back all (`importing.finish_import`).
 
 The state before is written down as JSON: `new` has the names of objects that the import creates,
 `old` the objects that it overwrites, each by kind. Objects that go with another new one, as streams
@@ -10,19 +10,26 @@ with their virtual host, are left out.
 
 import json
 import logging
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
-from gateway.broker.errors import ExchangeDoesNotExist, StreamDoesNotExist
+from gateway.broker.access.errors import (
+    AccessError,
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
+)
+from gateway.broker.errors import BrokerError, ExchangeDoesNotExist, StreamDoesNotExist
 from gateway.broker.rules.policies import NoSuchPolicy
-from gateway.management.administration import Administration, Turns
+from gateway.management.administration import Administration, RequestTurns
 from gateway.management.errors import Failed
 from gateway.management.kinds import table
-from gateway.management.kinds.kind import Definitions, Key, Kind
-from gateway.management.requests.parallel import FAILURES, Step, StepFailed, Stopped, in_parallel
+from gateway.management.kinds.kind import AT_ONCE, Definitions, Key, ObjectKind
+from gateway.pending import Pending, start
+from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +41,79 @@ _NEVER_CAME: Final = (
 )
 
 
-def _as_they_go() -> list[Kind[Any]]:
+Step: TypeAlias = Coroutine[Pending[Any], None, Any]
+Give: TypeAlias = Callable[[], Coroutine[Pending[Any], None, None]]
+"""Lets others have their turn if it is time."""
+
+
+class ImportStopped(Exception):
+    """The server stops; what was done stays, since its next start finishes it."""
+
+
+class StepFailed(Exception):
+    """One object could not be written; the message names it."""
+
+
+FAILURES: Final = (StepFailed, AccessError, BrokerError, StoreError)
+"""Errors that a step may raise."""
+
+
+async def _keep() -> None:
+    """Let others have no turn, where there are few steps."""
+
+
+async def in_parallel(
+    steps: Iterable[Step],
+    *,
+    give: Give = _keep,
+    is_over: Callable[[], bool] = lambda: False,
+    at_once: int = AT_ONCE,
+) -> None:
+    """Do steps, some of them at a time.
+
+    Args:
+        steps: What to do.
+        give: Awaited before each: a store that is quick ends those before at once.
+        is_over: Tells whether to begin no more of them.
+        at_once: How many may be under way.
+
+    Raises:
+        ImportStopped: Not all were begun.
+        StepFailed, AccessError, BrokerError, StoreError: What a step raised first. In each case
+            all that were begun have ended.
+    """
+    running: deque[Pending[Any]] = deque()
+    failure: Exception | None = None
+    for step in steps:
+        await give()
+        if failure is not None or is_over():
+            step.close()
+            failure = failure or ImportStopped("the server is stopping")
+            break
+        running.append(start(step))
+        if len(running) >= at_once:
+            failure = await _outcome(running.popleft())
+    while running:
+        outcome = await _outcome(running.popleft())
+        failure = failure or outcome
+    if failure is not None:
+        raise failure
+
+
+async def _outcome(pending: Pending[Any]) -> Exception | None:
+    try:
+        await pending
+    except FAILURES as error:
+        return error
+    return None
+
+
+def _as_they_go() -> list[ObjectKind[Any]]:
     """Return the kinds in the order in which their objects are removed."""
     return sorted(table.KINDS, key=lambda kind: kind.removal)
 
 
-def _replaced() -> list[Kind[Any]]:
+def _replaced() -> list[ObjectKind[Any]]:
     return [kind for kind in table.KINDS if kind.is_replaced]
 
 
@@ -84,7 +158,7 @@ class Before:
 async def remember(administration: Administration, changes: Definitions) -> Before:
     """Return what there is of all that is to be changed."""
     before = Before()
-    turns = Turns(administration)
+    turns = RequestTurns(administration)
     for kind in table.KINDS:
         for key in changes.of(kind):
             await turns.give()
@@ -110,10 +184,7 @@ async def take_back(
 ) -> bool:
     """Make all be as it was before an import that was done in part.
 
-    Args:
-        administration: Where it was done.
-        before: What there was.
-        made: What was done, by kind; None if that is not known.
+    What was made is given by kind; None if that is not known.
 
     Returns:
         False if something could not be; the log says what.
@@ -150,31 +221,26 @@ async def _do_all(
     try:
         await in_parallel(
             map(told, steps),
-            give=Turns(administration).give,
+            give=RequestTurns(administration).give,
             is_over=lambda: administration.importing.is_over,
         )
-    except Stopped as stopped:
+    except ImportStopped as stopped:
         failures.append(stopped)
 
 
 async def apply_changes(
     administration: Administration, changes: Definitions, before: Before
 ) -> None:
-    """Carry out changes.
-
-    Args:
-        administration: Where.
-        changes: What to write.
-        before: What `remember` returned for them.
+    """Carry out changes, for which `remember` returned what there was before.
 
     Raises:
-        Stopped: The server stops; what was done stays, since its next start finishes it.
+        ImportStopped: The server stops; what was done stays, since its next start finishes it.
         Failed: Something failed; everything was taken back, if that was possible.
     """
     made = {
         kind.name: set(before.old.of(kind)) if kind.is_in_steps else set() for kind in table.KINDS
     }
-    turns = Turns(administration)
+    turns = RequestTurns(administration)
     try:
         for kind in table.KINDS:
             await in_parallel(
@@ -195,7 +261,7 @@ async def apply_changes(
 
 
 def _steps(
-    administration: Administration, kind: Kind[Any], things: Mapping[Key, Any], made: set[Key]
+    administration: Administration, kind: ObjectKind[Any], things: Mapping[Key, Any], made: set[Key]
 ) -> Iterator[Step]:
     groups: dict[Hashable, list[Key]] = {}
     for key in things:
@@ -207,7 +273,7 @@ def _steps(
 
 
 async def _put(
-    administration: Administration, kind: Kind[Any], things: Mapping[Key, Any], made: set[Key]
+    administration: Administration, kind: ObjectKind[Any], things: Mapping[Key, Any], made: set[Key]
 ) -> None:
     """Write a group; what goes wrong is told with the first object's name."""
     whole = {key: kind.over(thing, kind.find(administration, key)) for key, thing in things.items()}

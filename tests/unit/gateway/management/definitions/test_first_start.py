@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.errors import InternalError
-from gateway.management.requests.first_start import FirstStart
+from gateway.management.definitions.first_start import FirstStart
 from gateway.settings.errors import ConfigError
 from tests.unit.gateway.management.definitions.definitions_rig import FULL
 from tests.unit.gateway.management.requests.administration_rig import Rig

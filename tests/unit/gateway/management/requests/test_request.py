@@ -10,13 +10,13 @@ from gateway.broker.access.authorisation import Demand, to_configure, to_read
 from gateway.broker.locks import Check
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Host, Hosts, Name, Row, request
+from gateway.management.fields import Arguments
+from gateway.management.requests.request import AdminRequest, Host, Hosts, Name, request
 from gateway.pending import Pending
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 
-def result(rig: Rig, row: Row, arguments: dict[str, Any], body: bytes = b"") -> Any:  # noqa: ANN401
+def result(rig: Rig, row: AdminRequest, arguments: dict[str, Any], body: bytes = b"") -> Any:  # noqa: ANN401
     """Return what a request that gives back all that it took has taken."""
     given = Arguments(arguments, body=body)
     return rig.broker.store_rig.run(row.do(rig.administration, given))
@@ -149,6 +149,8 @@ def test_a_parameter_of_a_type_that_cannot_be_taken_is_found_at_once() -> None:
     async def wrong(place: complex) -> None:
         del place
 
-    describe: Callable[[Callable[..., Coroutine[Pending[Any], None, object]]], Row] = request()
+    describe: Callable[[Callable[..., Coroutine[Pending[Any], None, object]]], AdminRequest] = (
+        request()
+    )
     with pytest.raises(KeyError):
         describe(wrong)

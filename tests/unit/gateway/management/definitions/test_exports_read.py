@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.management.definitions.document import VALUE_DEPTH_MAX
 from gateway.management.errors import AdministrationError, WrongRequest
+from gateway.management.fields import VALUE_DEPTH_MAX
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 PLACE = {"source": "e", "destination": "s"}

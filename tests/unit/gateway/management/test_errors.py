@@ -1,4 +1,4 @@
-from gateway.management.definitions.errors import (
+from gateway.management.errors import (
     PROBLEMS_SHOWN_MAX,
     SHOWN_CHARACTERS_MAX,
     DefinitionsError,

@@ -1,4 +1,4 @@
-"""A request of administrators, described by the function that does it.
+"""A request of administrators, described by the function that does it; its rights are judged here.
 
 The parameters of the function are the arguments of the request: their names, types and defaults
 say what is taken and how it is judged. What is not among them is refused. Some types are no
@@ -6,8 +6,11 @@ arguments: `Administration` and its parts, what the request acts on; `Check`, wh
 rights once more; and `bytes`, its body.
 """
 
+import dataclasses
 import inspect
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import (
     Annotated,
     Any,
@@ -21,17 +24,25 @@ from typing import (
 )
 
 from gateway.broker.access.access import Access
-from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.authorisation import Demand, refused
+from gateway.broker.access.errors import AccessError
 from gateway.broker.connections import Connections
+from gateway.broker.errors import BrokerError
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.locks import Check
-from gateway.broker.service import Service
-from gateway.management.administration import Administration, Role
-from gateway.management.kinds.kind import Kind
-from gateway.management.kinds.virtual_hosts import InHost
-from gateway.management.requests.arguments import Arguments
+from gateway.broker.service import ListenerBlocked, Service
+from gateway.management.administration import OWNER, Actor, Administration, Role
+from gateway.management.errors import NotAllowed, NotFound, WrongRequest
+from gateway.management.fields import Arguments
+from gateway.management.kinds import table
+from gateway.management.kinds.kind import ObjectKind
+from gateway.management.kinds.virtual_hosts import HostedKind
+from gateway.management.requests.refusals import translated
 from gateway.pending import Pending
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 Thing = TypeVar("Thing")
 Answer: TypeAlias = Coroutine[Pending[Any], None, object]
@@ -95,9 +106,14 @@ _PARTS: Final[Mapping[object, Callable[[Administration], object]]] = {
     VirtualHosts: lambda administration: administration.virtual_hosts,
 }
 _BODY: Final = "body"
+_LOGGED: Final = (
+    *("name", "user", "virtual_host", "source", "destination"),
+    *("peer", "number", "resource", "timeout_ms", "dry_run"),
+)
+"""Arguments that are logged: they name the object, and none can hold a secret."""
 
 
-class Row(NamedTuple):
+class AdminRequest(NamedTuple):
     """A request there is.
 
     Attributes:
@@ -135,6 +151,65 @@ class Row(NamedTuple):
         assert self.needs is not None
         return self.needs(**_taken(self.judged, administration, arguments))
 
+    async def answer(
+        self,
+        administration: Administration,
+        actor: Actor,
+        given: Mapping[str, Any],
+        body: bytes = b"",
+    ) -> object:
+        """Carry it out, with its arguments, which may be objects of the broker's types, and a body.
+
+        Returns:
+            What JSON can hold.
+
+        Raises:
+            AdministrationError: It was refused, or failed; the message is for the administrator.
+        """
+        actor.require(self.role, self.name)
+        if body and not self.takes_body:
+            raise WrongRequest(f"{self.name} takes no body")
+        judge = partial(self._judge, administration, actor, given)
+        try:
+            judge()
+            result = await self.do(administration, Arguments(given, judge, body))
+        except (AccessError, BrokerError, StoreError, ListenerBlocked) as error:
+            raise translated(error) from error
+        if self.role is Role.ADMINISTRATOR or self.needs is not None:
+            line = "administration request=%s by=%r about=%r"
+            told: list[object] = [self.name, actor.name or "owner", _about(given)]
+            if self.tells:
+                line += " answer=%r"
+                told.append(result)
+            log.info(line, *told)
+        return result
+
+    def _judge(
+        self, administration: Administration, actor: Actor, given: Mapping[str, Any]
+    ) -> None:
+        """Demand the rights that it takes, of all but the owner. Raises NotAllowed."""
+        if actor is OWNER:
+            return
+        if self.needs is None:  # the tag alone
+            actor.now(administration.access).require(self.role, self.name)
+            return
+        virtual_host = Arguments(given).text("virtual_host", "/")
+        administration.host(virtual_host)
+        if not actor.may_see(virtual_host):  # as if there were none
+            raise NotFound(f"there is no virtual host {virtual_host!r} for user {actor.name!r}")
+        demands = self.demands(administration, Arguments(given))
+        missing = refused(administration.access, actor.name, virtual_host, demands)
+        if missing is not None:
+            raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")
+
+
+def _about(given: Mapping[str, Any]) -> dict[str, object]:
+    """Return what is logged of the arguments."""
+    things = [each for each in given.values() if dataclasses.is_dataclass(each)]
+    said = {name: getattr(each, name) for each in things for name in _LOGGED if hasattr(each, name)}
+    said |= given
+    return {name: said[name] for name in _LOGGED if name in said}
+
 
 def request(
     role: Role = Role.ADMINISTRATOR,
@@ -142,20 +217,16 @@ def request(
     needs: Callable[..., Iterable[Demand]] | None = None,
     tells: bool = False,
     name: str = "",
-) -> Callable[[Callable[..., Answer]], Row]:
-    """Make a request of the function that does it.
+) -> Callable[[Callable[..., Answer]], AdminRequest]:
+    """Make a request of the function that does it, and has its name if there is no other.
 
-    Args:
-        role: The tag that it takes.
-        needs: As in `Row`.
-        tells: As in `Row`.
-        name: Its name; that of the function if it is left out.
+    The rest is as in `AdminRequest`.
     """
 
-    def made(function: Callable[..., Answer]) -> Row:
+    def made(function: Callable[..., Answer]) -> AdminRequest:
         judged = {} if needs is None else _takers(needs)
         called = name or function.__name__
-        return Row(called, function, _takers(function), role, needs, judged, tells)
+        return AdminRequest(called, function, _takers(function), role, needs, judged, tells)
 
     return made
 
@@ -190,7 +261,7 @@ def _taker(parameter: inspect.Parameter, hint: object) -> Taker:
 
 
 def thing_of(
-    kind: Kind[Thing], take: Callable[[Arguments], Thing] | None = None
+    kind: ObjectKind[Thing], take: Callable[[Arguments], Thing] | None = None
 ) -> Callable[[Administration, Arguments, str], Thing]:
     """Return what takes an object of a kind: one that was made already, or one of its fields.
 
@@ -208,10 +279,55 @@ def thing_of(
     return taken
 
 
-def listed_by_host(hosts: Iterable[VirtualHost], kind: InHost[Any]) -> list[dict[str, Any]]:
-    """Return the objects of a kind in some virtual hosts, each with its host."""
-    return [
-        {"virtual_host": host.name, **kind.shown(thing)}
-        for host in hosts
-        for thing in kind.listed_in(host)
-    ]
+def listing_of(kind: HostedKind[Any]) -> AdminRequest:
+    """Return the request for the objects of a kind, each with its virtual host."""
+
+    @request(Role.MONITORING, name=f"list_{kind.name}")
+    async def list_all(hosts: Hosts) -> object:
+        """Return the objects of a virtual host, or of all."""
+        return [
+            {"virtual_host": host.name, **kind.shown(thing)}
+            for host in hosts
+            for thing in kind.listed_in(host)
+        ]
+
+    return list_all
+
+
+class KindRequests(NamedTuple):
+    """The requests on a kind."""
+
+    all: AdminRequest
+    put: AdminRequest
+    remove: AdminRequest
+
+
+def _to_enter() -> list[Demand]:
+    """Demand nothing but the virtual host: policies have a tag of their own."""
+    return []
+
+
+def requests_on(kind: HostedKind[Any]) -> KindRequests:
+    """Return the requests on a kind whose objects are listed, set and cleared."""
+    role = Role.POLICYMAKER if kind.is_delegated else Role.ADMINISTRATOR
+    needs = _to_enter if kind.is_delegated else None
+    word = kind.word.replace(" ", "_")
+
+    @request(role, needs=needs, name=f"set_{word}")
+    async def put(host: Host, thing: Annotated[object, thing_of(kind, kind.asked)]) -> object:
+        """Create an object, or replace the one of that name; it counts at once."""
+        kind.check(thing)
+        return {"is_new": await kind.put_in(host, thing)}
+
+    @request(role, needs=needs, name=f"clear_{word}")
+    async def remove(host: Host, name: str) -> None:
+        """Delete an object."""
+        await kind.remove_from(host, (host.name, name))
+
+    return KindRequests(listing_of(kind), put, remove)
+
+
+REQUESTS: Final = {
+    kind: requests_on(kind) for kind in table.KINDS if isinstance(kind, HostedKind) and kind.path
+}
+"""The requests on each of the kinds that are treated alike."""

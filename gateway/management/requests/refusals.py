@@ -1,0 +1,63 @@
+"""Errors of the broker and the store, in an administrator's words."""
+
+from typing import Final
+
+from gateway.broker.access.errors import (
+    AccessError,
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
+    VirtualHostBusy,
+    VirtualHostExists,
+)
+from gateway.broker.errors import (
+    BrokerError,
+    ExchangeDoesNotExist,
+    ExchangeExists,
+    InternalError,
+    StreamDoesNotExist,
+    StreamExists,
+    StreamNotAvailable,
+)
+from gateway.broker.rules.arguments import InvalidArgument
+from gateway.broker.rules.policies import NoSuchPolicy
+from gateway.broker.service import ListenerBlocked
+from gateway.management.errors import (
+    AdministrationError,
+    Conflict,
+    Failed,
+    NotFound,
+    WrongRequest,
+)
+from store.errors import DiskFull, StoreError
+
+_IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
+    # the first that fits
+    (StreamDoesNotExist, NotFound, "there is no stream '{}'"),
+    (StreamExists, Conflict, "there is a stream '{}'"),
+    (ExchangeDoesNotExist, NotFound, "there is no exchange '{}'"),
+    (ExchangeExists, Conflict, "there is an exchange '{}'"),
+    (StreamNotAvailable, Failed, "stream '{}' cannot be used now; the server's log says why"),
+    (NoSuchUser, NotFound, "{}"),
+    (NoSuchVirtualHost, NotFound, "{}"),
+    (NoSuchPermission, NotFound, "{}"),
+    (NoSuchPolicy, NotFound, "{}"),
+    (VirtualHostExists, Conflict, "{}"),
+    (VirtualHostBusy, Conflict, "{}"),
+    (AccessError, WrongRequest, "{}"),
+    (InternalError, Failed, "the store refused: {}"),
+    (BrokerError, WrongRequest, "{}"),
+    (ListenerBlocked, Failed, "{}"),
+    (DiskFull, Failed, "the disk is full, and this takes space: {}"),
+    (StoreError, Failed, "{}"),
+)
+
+
+def translated(
+    error: AccessError | BrokerError | StoreError | ListenerBlocked,
+) -> AdministrationError:
+    """Say an error of the broker in an administrator's words."""
+    if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
+        return WrongRequest(str(error))
+    kind, words = next((kind, words) for base, kind, words in _IN_WORDS if isinstance(error, base))
+    return kind(words.format(error))
