@@ -26,7 +26,7 @@ def u64_at(source: Source, position: int) -> int:
 
 
 def copy_at(target: Any, place: int, source: Source, start: int, size: int) -> None:  # noqa: ANN401  # also of numpy
-    """Copy bytes. Compiled slices do the same, but cost as much as copying 500 bytes."""
+    """Copy bytes. Compiled slices would do, but cost as much as copying 500 bytes."""
     target[place : place + size] = memoryview(source)[start : start + size]
 
 
@@ -41,7 +41,7 @@ def crc32_in(_table: object, source: Source, position: int, end: int, before: in
 def crc32_at(
     _fast: object, table: object, source: Source, position: int, end: int, before: int
 ) -> int:
-    """Return the same by the fast CRC-32, if there is one and it pays."""
+    """Return that CRC-32 by the fast function, if there is one and it pays."""
     return crc32_in(table, source, position, end, before)
 
 

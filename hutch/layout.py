@@ -2,11 +2,12 @@
 
 A message is a frozen dataclass; its fields, in order, are its bytes, and numbers are big-endian.
 Every field's annotation names a wire type (`U8 = Annotated[int, ...]`: the type checker sees `int`,
-`Layout` sees the wire type). A field with a default is one that older versions did not have: it is
-always written, and has its default where a frame ends before it. A layout is compiled once for each
-class: into one function for each run of neighbouring numbers, and one for each other field.
+`MessageLayout` sees the wire type). A field with a default is one that older versions did not have:
+it is always written, and has its default where a frame ends before it. A layout is compiled once
+for each class: into one function for each run of neighbouring numbers, and one for each other
+field.
 
-A protocol has wire types and a layout of its own, which say what its error is.
+A protocol has wire types and a layout of its own, with its class of errors.
 """
 
 import struct
@@ -19,7 +20,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-class WireType(Protocol[T]):
+class FieldType(Protocol[T]):
     """The form of one field.
 
     Attributes:
@@ -36,7 +37,7 @@ class WireType(Protocol[T]):
         """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
 
 
-class Fixed(Generic[T]):
+class FixedNumber(Generic[T]):
     """A number of fixed size: one format character of the struct module.
 
     Attributes:
@@ -45,7 +46,7 @@ class Fixed(Generic[T]):
     """
 
     malformed: ClassVar[type[Exception]]
-    """Error of bytes that don't match: takes what is wrong, and the byte where that is."""
+    """Error of bytes that don't match; it takes the fault in words, and the byte where that is."""
 
     def __init__(self, name: str, code: str, convert: Callable[[int], T] | None = None) -> None:
         self.name: Final = name
@@ -72,22 +73,22 @@ Read = Callable[[Any, int, list[object]], int]
 Write = Callable[[object, bytearray], None]
 
 
-class Layout(Generic[M]):
+class MessageLayout(Generic[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Attributes:
         make: The class.
         fields: Names and wire types, in the order of the bytes.
         defaults: Of the fields that older versions did not have.
-        name: What documents call it.
+        name: Its name in documents.
 
     Raises:
         TypeError: A field has no wire type.
     """
 
     malformed: ClassVar[type[Exception]]
-    """As that of `Fixed`."""
-    _compiled: ClassVar[dict[type[Any], "Layout[Any]"]] = {}
+    """As that of `FixedNumber`."""
+    _compiled: ClassVar[dict[type[Any], "MessageLayout[Any]"]] = {}
 
     def __init__(self, message_class: type[M]) -> None:
         own = fields(message_class)  # type: ignore[arg-type]  # a message is a dataclass
@@ -112,7 +113,7 @@ class Layout(Generic[M]):
         return layout  # type: ignore[return-value]  # a class is of one protocol
 
     def read(self, frame: Any, position: int) -> tuple[M, int]:  # noqa: ANN401  # bytes or a view
-        """Read one message; see `WireType.read`."""
+        """Read one message; see `FieldType.read`."""
         values: list[object] = []
         position = self.take(frame, position, values)
         return self.make(*values), position
@@ -128,7 +129,7 @@ class Layout(Generic[M]):
         return position
 
     def write(self, value: M, target: bytearray) -> None:
-        """Append one message; see `WireType.write`."""
+        """Append one message; see `FieldType.write`."""
         for write in self._writes:
             write(value, target)
 
@@ -152,7 +153,7 @@ class Layout(Generic[M]):
 def wire_fields(message_class: type[Any]) -> Fields:
     """Return the names and wire types of a message class's fields, in the order of the bytes."""
     hints = get_type_hints(message_class, include_extras=True)
-    found: list[tuple[str, WireType[Any]]] = []
+    found: list[tuple[str, FieldType[Any]]] = []
     for field in fields(message_class):
         metadata: tuple[Any, ...] = getattr(hints[field.name], "__metadata__", ())
         if len(metadata) != 1:
@@ -163,7 +164,7 @@ def wire_fields(message_class: type[Any]) -> Fields:
 
 def runs(layout_fields: Fields) -> list[Fields]:
     """Split fields into runs that one struct can read; any other field stands alone."""
-    found: list[list[tuple[str, WireType[Any]]]] = []
+    found: list[list[tuple[str, FieldType[Any]]]] = []
     joins = False
     for name, wire_type in layout_fields:
         if joins and is_plain(wire_type):
@@ -180,9 +181,9 @@ def struct_of(run: Fields) -> struct.Struct | None:
     return struct.Struct(">" + "".join(codes)) if len(codes) == len(run) > 1 else None
 
 
-def is_plain(wire_type: WireType[Any]) -> TypeGuard[Fixed[Any]]:
+def is_plain(wire_type: FieldType[Any]) -> TypeGuard[FixedNumber[Any]]:
     """Return whether struct reads and writes a type's values without conversion."""
-    return isinstance(wire_type, Fixed) and wire_type.convert is None
+    return isinstance(wire_type, FixedNumber) and wire_type.convert is None
 
 
 def _read_field(read_one: Callable[[Any, int], tuple[object, int]]) -> Read:
@@ -202,7 +203,7 @@ def _write_of(run: Fields) -> Write:
     return _write_numbers(attrgetter(*(name for name, _ in run)), numbers)
 
 
-def _write_field(value_of: Callable[[object], Any], wire_type: WireType[Any]) -> Write:
+def _write_field(value_of: Callable[[object], Any], wire_type: FieldType[Any]) -> Write:
     write_one = wire_type.write
 
     def write(message: object, target: bytearray) -> None:

@@ -1,4 +1,4 @@
-"""Hears a streaming query: stores its position after its last batch too, and tells its lag.
+"""Hears a streaming query: stores its position after its last batch too, and has its lag.
 
 Spark tells a source about the end of a batch only with the next batch. So the source itself stores
 the position of `consumerName` a batch late. A listener hears of each batch when it ends.
@@ -17,22 +17,24 @@ from pyspark.sql.streaming.listener import (
 )
 
 from hutch.client.errors import ClientError
-from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.offsets.position import Place
+from pyspark_hutch.offsets.position import StreamPlace
 from pyspark_hutch.offsets.stored_offsets import LOG, StoredOffsets
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.fact_choice import facts_of
-from pyspark_hutch.progress import position_in
+from pyspark_hutch.progress import QueryBacklog, position_in
 
 
 class OffsetListener(StreamingQueryListener):
-    """Stores the position of `consumerName` when a batch has ended; tells what is left.
+    """Stores the position of `consumerName` when a batch has ended, and knows a query's lag.
 
     spark.streams.addListener(OffsetListener(options))
+
+    Spark calls its methods in the program that has added it, once for each event of any query of
+    the session. It is not pickled, and keeps connections in that process.
     """
 
     def __init__(self, options: Mapping[str, str], query_name: str | None = None) -> None:
@@ -50,7 +52,7 @@ class OffsetListener(StreamingQueryListener):
         name = Name(connection.connection_name or "spark", f"listener pid {os.getpid()}")
         self._cluster = Cluster(connection, name)
         self._stored = StoredOffsets(self._cluster, self._settings.consumer_name)
-        self._backlog = Backlog(connection, name)
+        self._backlog = QueryBacklog(connection, name)
         self._streams = set(self._settings.source.streams)
 
     def lag(self, progress: object) -> dict[str, int | None]:
@@ -84,7 +86,7 @@ class OffsetListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Hear that a query has ended, which changes nothing."""
 
-    def _is_ours(self, position: Mapping[str, Place]) -> bool:
+    def _is_ours(self, position: Mapping[str, StreamPlace]) -> bool:
         """Return whether a position is one in our streams; partitions may have been added."""
         source = self._settings.source
         if not source.streams and not position.keys() <= self._streams:

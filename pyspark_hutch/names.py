@@ -1,21 +1,32 @@
-"""Names of connections: application, query and task, as far as Spark tells them."""
+"""Connections of Spark's processes: their names have application, query and task where known."""
 
 import os
 
 from pyspark import TaskContext
 
+from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 
 _BYTES_MAX = 200
 
 
-def planner_name(settings: ConnectionSettings) -> Name:
+def planner_cluster(settings: BrokerSettings, *, retries_first: bool = False) -> Cluster:
+    """Return the servers as a process of the driver asks them; see `Cluster`."""
+    return Cluster(settings, planner_name(settings), retries_first=retries_first)
+
+
+def task_cluster(settings: BrokerSettings) -> Cluster:
+    """Return the servers as the task of this process asks them, with patience."""
+    return Cluster(settings, task_name(settings), retries_first=True)
+
+
+def planner_name(settings: BrokerSettings) -> Name:
     """Return the name of a connection that plans a query; Spark tells a planner nothing."""
     return Name(_cut(settings.connection_name or "spark"), f"planner pid {os.getpid()}")
 
 
-def task_name(settings: ConnectionSettings) -> Name:
+def task_name(settings: BrokerSettings) -> Name:
     """Return the name of a connection that the task of this process opens."""
     context = TaskContext.get()
     if context is None:

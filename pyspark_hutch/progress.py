@@ -1,13 +1,19 @@
-"""The lag of a streaming query and the offsets that gave it no row, from the progress of Spark."""
+"""Progress of a streaming query: its lag, and the offsets that gave it no row."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from pyspark_hutch.offsets.position import Place, WrongPosition, position_of
+from hutch.client.errors import ClientError
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.pool import Name
+from pyspark_hutch.offsets.position import StreamPlace, WrongPosition, position_of
+from pyspark_hutch.options.connection_settings import BrokerSettings
 
 
-def lag(progress: object, told: Mapping[str, Place] | None = None) -> dict[str, int | None]:
+def lag(progress: object, told: Mapping[str, StreamPlace] | None = None) -> dict[str, int | None]:
     """Return how many rows each stream holds that a query has not read yet.
 
     The ends of the streams are those that the query last saw, a moment ago. Spark tells none for a
@@ -52,15 +58,15 @@ def left_out(progress: object) -> int:
     return count
 
 
-def position_in(text: object) -> dict[str, Place]:
-    """Read a position of this format, as Spark tells it; give nothing for another source's."""
+def position_in(text: object) -> dict[str, StreamPlace]:
+    """Read a position of this format from Spark's text; return nothing for another source's."""
     try:
         return position_of(json.loads(text) if isinstance(text, str) else text)
     except (WrongPosition, ValueError):
         return {}
 
 
-def _between(low: Place | None, high: Place | None) -> int | None:
+def _between(low: StreamPlace | None, high: StreamPlace | None) -> int | None:
     """Return the rows from one place of a stream to another; None if the other is not known."""
     if high is None:
         return None
@@ -80,3 +86,38 @@ def _field(holder: object, name: str) -> Any:  # noqa: ANN401  # what JSON holds
     if isinstance(holder, Mapping):
         return holder.get(name)
     return getattr(holder, name, None)
+
+
+LOG: Final = logging.getLogger(__name__)
+
+
+class QueryBacklog:
+    """Asks for the ends of streams that a progress lacks."""
+
+    def __init__(self, settings: BrokerSettings, name: Name) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            settings: Of the query. A question is tried once: it may come again with each progress.
+            name: Of the connection, as administrators see it.
+        """
+        self._cluster = Cluster(replace(settings, planner_retries=0), name)
+
+    def behind(self, progress: object) -> dict[str, int | None]:
+        """Return the `lag` of a progress; it is None only where no server knows a stream's end.
+
+        Args:
+            progress: As for `lag`.
+        """
+        found = lag(progress)
+        unknown = [stream for stream, rows in found.items() if rows is None]
+        return lag(progress, self._ends(unknown)) if unknown else found
+
+    def _ends(self, streams: Sequence[str]) -> dict[str, StreamPlace]:
+        try:
+            leaders = self._cluster.leaders(streams, skips_missing=True)
+            bounds = self._cluster.bounds(leaders)
+        except (ClientError, OSError) as error:
+            LOG.warning("the rows that wait are not known: %s", error)
+            return {}
+        return {stream: StreamPlace(held.next) for stream, held in bounds.items()}

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType, VariantType
 
+from pyspark_hutch.columns import APP_TYPES, COLUMNS, DEFAULT, STREAM_COLUMNS, column
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.options.read_settings import Decoding
-from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, STREAM_COLUMNS, column
-from pyspark_hutch.tables import is_bare_table
+from pyspark_hutch.options.table import is_bare_table
 
 STREAMS: Final = StructType(
     [StructField(known.name, from_arrow_type(known.arrow)) for known in STREAM_COLUMNS]
@@ -57,11 +56,6 @@ def _known_type(name: str, *, variant: bool) -> DataType:
 
 def _app_type(kind: str) -> DataType:
     return from_arrow_type(APP_TYPES[kind])
-
-
-def app_types(decoding: Decoding, columns: tuple[str, ...]) -> tuple[tuple[str, pa.DataType], ...]:
-    """Return those of the columns that are taken from application properties, with their types."""
-    return tuple((name, APP_TYPES[kind]) for name, kind in decoding.app_columns if name in columns)
 
 
 def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...], bool]:

@@ -19,7 +19,7 @@ def spare_collections() -> None:
     """Leave all that is loaded by now out of later collections, in a process that is kept.
 
     Spark has such a process collect its garbage after each use. To look through all modules costs
-    more than to write a thousand rows. What is garbage by now stays, which is little.
+    more than to write a thousand rows. Garbage that is there by then stays, which is little.
     """
     if is_kept():
         gc.freeze()

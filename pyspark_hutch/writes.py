@@ -1,6 +1,8 @@
 """Batch and streaming writes as Spark runs them.
 
 The driver prepares a write, tasks publish or stage its rows, and the driver commits what is staged.
+Its part runs in Python processes on its machine, that of tasks in the Python workers of executors.
+Writers and messages travel between them as pickles.
 """
 
 import logging
@@ -19,17 +21,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hutch.client.errors import ClientError
-from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.names import planner_name, task_name
+from pyspark_hutch.names import planner_cluster, task_cluster
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.write_rules import write_settings
-from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.options.write_settings import StreamWriteSettings
 from pyspark_hutch.sink.commits import Staged, commit, discard, purpose_of, tell
-from pyspark_hutch.sink.plan import Plan, plan_write, why_not_staged
+from pyspark_hutch.sink.plan import WritePlan, plan_write, why_not_staged
 from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.stages import Purpose
 from pyspark_hutch.sink.task import (
-    Written,
+    RowsWritten,
     check_schema,
     require_one_task_each,
     stage_rows,
@@ -46,10 +47,10 @@ ALONE: Final = Purpose("", 0)
 """The commit of a save that counts alone: the server keeps no record of it."""
 
 
-class Done(WriterCommitMessage):
-    """The message of a task to the driver."""
+class TaskDone(WriterCommitMessage):
+    """The message of a task to the driver: it is pickled, and holds numbers and names alone."""
 
-    def __init__(self, written: Written | Staged) -> None:
+    def __init__(self, written: RowsWritten | Staged) -> None:
         self.written = written
 
 
@@ -98,22 +99,23 @@ class WriteTask:
                 self.plan = self._prepare()
         return self.__dict__
 
-    def _prepare(self) -> Plan:
-        connection = self.settings.connection
-        cluster = Cluster(connection, planner_name(connection))
+    def _prepare(self) -> WritePlan:
+        cluster = planner_cluster(self.settings.connection)
         return plan_write(cluster, self.settings, self.columns)
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> Done:
+    def write(self, batches: Iterator[pa.RecordBatch]) -> TaskDone:
         """Publish or stage the rows of the task that this process runs."""
         spare_collections()
         task = _identity(self.settings)
-        connection, settings = self.settings.connection, self.settings
-        cluster = Cluster(connection, task_name(connection), retries_first=True)
+        settings = self.settings
+        cluster = task_cluster(settings.connection)
         plan = self.plan or plan_write(cluster, settings, self.columns)
         if not plan.is_staged:
-            return Done(write_rows(cluster, settings, plan.targets, task, batches))
+            return TaskDone(write_rows(cluster, settings, plan.targets, task, batches))
         purpose = self._purpose(task)
-        return Done(stage_rows(cluster, settings, plan.targets, purpose, task.partition, batches))
+        return TaskDone(
+            stage_rows(cluster, settings, plan.targets, purpose, task.partition, batches)
+        )
 
     def _purpose(self, task: TaskIdentity) -> Purpose:
         """Return the commit that the rows of a task are for.
@@ -142,23 +144,22 @@ class WriteTask:
             LOG.warning(AT_LEAST_ONCE, why_not_staged(self.settings, self.columns), repeated)
 
     def commit(self, purpose: Purpose, staged: Sequence[Staged]) -> None:
-        """Publish what the tasks have staged, and tell of it; errors are those of `commit`."""
-        told = commit(self._patient_cluster(), purpose, staged, self.settings.confirm_timeout_ms)
+        """Publish the stages of the tasks, and log that; errors are those of `commit`."""
+        cluster = planner_cluster(self.settings.connection, retries_first=True)
+        told = commit(cluster, purpose, staged, self.settings.confirm_timeout_ms)
         tell(purpose, staged, told)
 
     def discard(self, staged: Sequence[Staged]) -> None:
-        """Drop what the tasks have staged, if the server can be told so now."""
-        connection = self.settings.connection
-        cluster = Cluster(connection, planner_name(connection))
+        """Drop the stages of the tasks, if a server can be reached now."""
+        cluster = planner_cluster(self.settings.connection)
         discard(cluster, staged, self.settings.confirm_timeout_ms)
-
-    def _patient_cluster(self) -> Cluster:
-        connection = self.settings.connection
-        return Cluster(connection, planner_name(connection), retries_first=True)
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Writes a data frame once."""
+    """Writes a data frame once.
+
+    It is pickled for the tasks, and for the commit: settings, names of columns, and the plan.
+    """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
         """Check and prepare; errors are those of WriteTask."""
@@ -170,11 +171,19 @@ class BatchWriter(DataSourceArrowWriter):
     def _is_staged(self) -> bool:
         return self._task.plan is not None and self._task.plan.is_staged
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
+        """Publish or stage the rows of a task; errors are those of `WriteTask.write`.
+
+        Called in a Python worker of an executor, once for each try of a task, on a copy that was
+        unpickled for it. So rows that are published at once may be there twice.
+        """
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Publish what is staged, and tell what was written.
+        """Publish the stages of all tasks, and log the rows that were written.
+
+        Called once, when all tasks have ended well, in a process of the driver, on a copy of the
+        writer that `DefaultSource.writer` has made.
 
         Rows that were not staged are in their streams since their tasks ended. A save without rows
         is committed if it has a number. That counts as done then, unless the series has no rows so
@@ -193,7 +202,11 @@ class BatchWriter(DataSourceArrowWriter):
             self._task.commit(purpose, staged)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Discard what is staged; else tell what stays, since a stream takes back no row."""
+        """Discard the stages; else log the rows that stay, since a stream takes back no row.
+
+        Called once instead of `commit` if a task has failed for good, in a process of the driver.
+        Of tasks that failed the message is None.
+        """
         if self._is_staged:
             self._task.discard(_staged(messages))
             LOG.warning("hutch: the write failed; what its tasks staged is discarded")
@@ -201,19 +214,29 @@ class BatchWriter(DataSourceArrowWriter):
             LOG.warning("hutch: the write failed; of tasks that ended stay %s", _told(messages))
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes the batches of a streaming query."""
+class StreamingWriter(DataSourceStreamArrowWriter):
+    """Writes the batches of a streaming query.
+
+    It is pickled for the tasks: settings, names of columns, and the plan, which is made then.
+    """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
         """Check options and columns; errors are those of WriteTask."""
         self._task = WriteTask(options, schema, overwrites=overwrites, is_streaming=True)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskDone:
+        """Publish or stage the rows of a task; errors are those of `WriteTask.write`.
+
+        Called in a Python worker of an executor, for each batch once for each try of a task, on a
+        copy that was unpickled for it.
+        """
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
-        """Publish what is staged, and tell what was written.
+        """Publish the stages of a batch's tasks, and log the rows that were written.
 
+        Called for each batch when all of its tasks have ended well, in a process of the driver, on
+        a writer that is made for it. A batch that comes again after a failure is committed again.
         Rows that were not staged are in their streams since their tasks ended.
 
         Raises:
@@ -241,7 +264,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
             self._task.commit(purpose, staged)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
-        """Discard what is staged; else tell what stays, since a stream takes back no row."""
+        """Discard the stages; else log the rows that stay, since a stream takes back no row.
+
+        Called instead of `commit` for a batch of which a task has failed for good, as that. Of
+        tasks that failed the message is None.
+        """
         staged = _staged(messages)
         if staged:
             self._task.discard(staged)
@@ -252,18 +279,18 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 def _log_written(text: str, messages: Sequence[WriterCommitMessage | None]) -> None:
-    """Log the rows of a write; aloud if some were dropped, which may not be what was meant."""
+    """Log the rows of a write; as a warning if some were dropped, which may be a mistake."""
     has_skipped = any(one.skipped for one in _written(messages))
     LOG.log(logging.WARNING if has_skipped else logging.INFO, text, _told(messages))
 
 
-def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
-    done = [message.written for message in messages if isinstance(message, Done)]
-    return [one for one in done if isinstance(one, Written)]
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[RowsWritten]:
+    done = [message.written for message in messages if isinstance(message, TaskDone)]
+    return [one for one in done if isinstance(one, RowsWritten)]
 
 
 def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
-    done = [message.written for message in messages if isinstance(message, Done)]
+    done = [message.written for message in messages if isinstance(message, TaskDone)]
     return [one for one in done if isinstance(one, Staged)]
 
 
@@ -278,7 +305,7 @@ def _told(messages: Sequence[WriterCommitMessage | None]) -> str:
     return f"{rows} rows{before}"
 
 
-def _identity(settings: WriteSettings) -> TaskIdentity:
+def _identity(settings: StreamWriteSettings) -> TaskIdentity:
     """Return the task that this process runs, by properties that Spark does not document.
 
     Raises:

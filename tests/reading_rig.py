@@ -10,7 +10,7 @@ from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from tests.chunks import entry_at
 from tests.fake_server import FakeServer
 from tests.integration.server import HutchServer
@@ -19,7 +19,7 @@ NAME: Final = Name("test", "task 0")
 HEADER_BYTES: Final = 48
 
 
-def settings_of(server: FakeServer | HutchServer, **changes: object) -> ConnectionSettings:
+def settings_of(server: FakeServer | HutchServer, **changes: object) -> BrokerSettings:
     """Return settings that lead to a server, with short time limits."""
     short = {
         "connect_timeout_ms": 5_000,
@@ -28,7 +28,7 @@ def settings_of(server: FakeServer | HutchServer, **changes: object) -> Connecti
         "planner_retry_interval_ms": 50,
     }
     wanted = short | changes
-    return ConnectionSettings(
+    return BrokerSettings(
         (Endpoint(server.host, server.port),),
         **wanted,  # type: ignore[arg-type]  # as a test says
     )

@@ -20,11 +20,11 @@ from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.write_rules import write_settings
-from pyspark_hutch.options.write_settings import WriteSettings
-from pyspark_hutch.sink.publishers import Publishing
+from pyspark_hutch.options.write_settings import StreamWriteSettings
+from pyspark_hutch.sink.publishers import TaskPublishing
 from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import prepare
-from pyspark_hutch.sink.task import Written, check_schema, write_rows
+from pyspark_hutch.sink.task import RowsWritten, check_schema, write_rows
 from tests.chunks import SubBatch, entry_at
 from tests.client import Client
 from tests.fake_server import OK, FakeServer, Talk
@@ -166,7 +166,7 @@ class Sender:
 
 
 class Publisher(Sender):
-    """Publishes raw bodies by a `Publishing`, numbered from 1.
+    """Publishes raw bodies by a `TaskPublishing`, numbered from 1.
 
     Args:
         server: Where to.
@@ -184,7 +184,9 @@ class Publisher(Sender):
         **options: Any,  # noqa: ANN401  # those of Sender
     ) -> None:
         super().__init__(server, **options)
-        self.publishing = Publishing(self.cluster, self.packing, in_flight_max, confirm_timeout_ms)
+        self.publishing = TaskPublishing(
+            self.cluster, self.packing, in_flight_max, confirm_timeout_ms
+        )
         self._next: dict[Place, int] = {}
 
     def publish(self, stream: str, bodies: Sequence[bytes], reference: str = "") -> None:
@@ -219,12 +221,12 @@ class Where(Protocol):
     def port(self) -> int: ...
 
 
-def settings_for(server: Where, **options: object) -> WriteSettings:
+def settings_for(server: Where, **options: object) -> StreamWriteSettings:
     """Build settings as a batch write has them; bodies are raw unless the options say otherwise."""
     return write_settings(_options(server, options), is_streaming=False)
 
 
-def streaming_settings_for(server: Where, **options: object) -> WriteSettings:
+def streaming_settings_for(server: Where, **options: object) -> StreamWriteSettings:
     """Build the same as a streaming write has them."""
     return write_settings(_options(server, options), is_streaming=True)
 
@@ -239,12 +241,12 @@ def _options(server: Where, changes: Mapping[str, object]) -> dict[str, str]:
 
 
 def write(
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     *batches: pa.RecordBatch,
     task: TaskIdentity | None = None,
     before_batch: Callable[[int], object] = lambda _: None,
     closes: bool = True,
-) -> Written:
+) -> RowsWritten:
     """Write batches as one task does, with all checks before.
 
     Args:
@@ -262,7 +264,7 @@ def write(
 
 @contextmanager
 def as_task(
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     batches: Sequence[pa.RecordBatch],
     before_batch: Callable[[int], object],
     *,

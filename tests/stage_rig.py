@@ -15,11 +15,11 @@ from hutch.stream import pipeline_messages as p
 from hutch.stream.codec import Decoded, refusal_reply
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.messages import messages_of
-from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.options.write_settings import StreamWriteSettings
 from pyspark_hutch.sink.commits import Staged
 from pyspark_hutch.sink.plan import plan_write
 from pyspark_hutch.sink.stage import StagedRows
-from pyspark_hutch.sink.stages import Purpose, Staging
+from pyspark_hutch.sink.stages import Purpose, TaskStaging
 from pyspark_hutch.sink.task import stage_rows
 from tests.chunks import SubBatch, entry_at
 from tests.fake_server import OK, FakeServer, Talk
@@ -211,7 +211,7 @@ def records_of(entry: bytes | SubBatch) -> list[bytes]:
 
 
 class Stager(Sender):
-    """Stages raw bodies by a `Staging`."""
+    """Stages raw bodies by a `TaskStaging`."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class Stager(Sender):
         **options: Any,  # noqa: ANN401  # those of Sender
     ) -> None:
         super().__init__(server, **options)
-        self.staging = Staging(
+        self.staging = TaskStaging(
             self.cluster, self.packing, PURPOSE, timeout_ms, frame_rows_max=frame_rows_max
         )
 
@@ -242,7 +242,7 @@ class Stager(Sender):
 
 
 def stage(
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     batches: Sequence[pa.RecordBatch],
     *,
     purpose: Purpose = PURPOSE,

@@ -17,9 +17,9 @@ from compat.spark_bench.rows import Rows
 from compat.spark_bench.scale import Scale
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.columns import DEFAULT
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from pyspark_hutch.options.write_rules import write_settings
-from pyspark_hutch.rows.columns import DEFAULT
 from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import prepare
 from pyspark_hutch.sink.task import write_rows

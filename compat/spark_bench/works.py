@@ -14,7 +14,7 @@ from compat.spark_bench.rows import DRAWN, FIXED_100, FIXED_1024, GZIP, PROPERTI
 from compat.spark_bench.stage import Stage
 from compat.spark_bench.waits import Wait
 from compat.spark_bench.work import Servers, Side, Sides, Target, Work
-from pyspark_hutch.rows.columns import DEFAULT
+from pyspark_hutch.columns import DEFAULT
 
 TWO: Final = ("offset", "body")
 WITH_PROPERTIES: Final = (*TWO, "properties", "application_properties")

@@ -16,8 +16,8 @@ from gateway.bridge.ends import E, Link, RouteEnd, Unreachable
 from gateway.bridge.routes import End
 from hutch.client import ClientError, Connection, Endpoint, ServerSilent
 from hutch.client.channel import BEATS
-from hutch.client.connection import Confirmed, Delivery
-from hutch.client.login import Address, connect, described
+from hutch.client.connection import Confirmed, DeliveredChunk
+from hutch.client.login import ServerUrl, connect, described
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode, in_words
 from hutch.stream.commands import BY_NAME
@@ -32,7 +32,7 @@ _RESOLVE: Final = BY_NAME["resolve_offset_spec"].key
 
 T = TypeVar("T")
 M = TypeVar("M", bound=m.Message)
-Take = Callable[["StreamLink", Delivery | Confirmed | m.Message], None]
+Take = Callable[["StreamLink", DeliveredChunk | Confirmed | m.Message], None]
 
 
 class StreamLink(Link):
@@ -58,7 +58,7 @@ class StreamLink(Link):
         shown = described("hutch bridge", f"hutch bridge, route {route}")
 
         def make() -> Connection:
-            login = replace(Address.of(end.uri).login, properties=shown)
+            login = replace(ServerUrl.of(end.uri).login, properties=shown)
             client = Connection(endpoint, connect(endpoint, CONNECT_S, tls=end.tls()), TIMEOUT_S)
             try:
                 client.log_in(login)
@@ -163,14 +163,14 @@ class StreamEnd(RouteEnd[E]):
 
     leaders: dict[str, StreamLink]
 
-    def taken(self, _link: StreamLink, pushed: Delivery | Confirmed | m.Message) -> None:
+    def taken(self, _link: StreamLink, pushed: DeliveredChunk | Confirmed | m.Message) -> None:
         """Take what a server pushes. Raises Unreachable if a stream has gone."""
         if isinstance(pushed, m.MetadataUpdate):
             raise Unreachable(f"stream {pushed.stream!r}: {in_words(pushed.code)}")
 
     async def first(self) -> StreamLink:
         """Connect to the server that the route names. Raises Unreachable."""
-        return await self._link(Address.of(self.end.uri).endpoint)
+        return await self._link(ServerUrl.of(self.end.uri).endpoint)
 
     async def streams(self) -> tuple[str, ...]:
         """Return the end's streams: none for a super stream that does not exist."""

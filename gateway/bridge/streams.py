@@ -15,9 +15,9 @@ from gateway.bridge.links import StreamEnd, StreamLink
 from gateway.bridge.routes import Route, StreamSource, StreamTarget, SuperStreamSource
 from gateway.bridge.routes import SuperStreamTarget as SuperTarget
 from gateway.bridge.templates import Missing
-from hutch.client.connection import IDS, Confirmed, Delivery
+from hutch.client.connection import IDS, Confirmed, DeliveredChunk
 from hutch.client.entries import records_of
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
 from hutch.formats.sub_batches import Decompress
 from hutch.stream import messages as m
 from hutch.stream import offsets
@@ -40,13 +40,13 @@ HEAD_BYTES, ENTRY_BYTES = 9, 12
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
 
 
-def _opens(codec: Codec) -> Decompress:
+def _opens(codec: SubBatchCodec) -> Decompress:
     """Return a function that opens sub-batches; what it cannot open it returns as empty."""
 
     def opened(body: bytes, size: int) -> bytes:
         room = bytearray(size)
         module = getattr(cramjam, codec.name.lower())
-        is_raw = codec is Codec.SNAPPY and not body.startswith(_SNAPPY_STREAM)
+        is_raw = codec is SubBatchCodec.SNAPPY and not body.startswith(_SNAPPY_STREAM)
         try:
             (module.decompress_raw_into if is_raw else module.decompress_into)(body, room)
         except Exception:  # noqa: BLE001  # each codec has errors of its own
@@ -57,7 +57,7 @@ def _opens(codec: Codec) -> Decompress:
 
 
 CODECS: Final[dict[int, Decompress]] = {
-    codec: _opens(codec) for codec in (Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
+    codec: _opens(codec) for codec in (SubBatchCodec.SNAPPY, SubBatchCodec.LZ4, SubBatchCodec.ZSTD)
 }
 
 
@@ -138,8 +138,8 @@ class StreamRecords(StreamEnd[_Streams], Source[_Streams]):
         self._settled.pop(stream, None)  # the other one stores its own
         link.fail(Unreachable(f"another bridge reads {stream!r} now"))
 
-    def taken(self, link: StreamLink, pushed: Delivery | Confirmed | m.Message) -> None:
-        if not isinstance(pushed, Delivery):
+    def taken(self, link: StreamLink, pushed: DeliveredChunk | Confirmed | m.Message) -> None:
+        if not isinstance(pushed, DeliveredChunk):
             super().taken(link, pushed)
             return
         reader = self._readers[link, pushed.subscription_id]
@@ -333,7 +333,7 @@ class StreamWriter(StreamEnd[_Written], Target[_Written]):
         streams = tuple(self.leaders)
         return streams[mmh3.hash(key, HASH_SEED, signed=False) % len(streams)]
 
-    def taken(self, link: StreamLink, pushed: Delivery | Confirmed | m.Message) -> None:
+    def taken(self, link: StreamLink, pushed: DeliveredChunk | Confirmed | m.Message) -> None:
         if not isinstance(pushed, Confirmed | m.PublishError):
             super().taken(link, pushed)
             return

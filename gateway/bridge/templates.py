@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from gateway.command_line import did_you_mean
-from hutch.formats.amqp.message import Message, message_of, properties_of
-from hutch.formats.amqp.mqtt import topic_in
+from hutch.formats.amqp.message import AmqpMessage, message_of, properties_of
 from hutch.formats.amqp.values import Value, text_of
+from hutch.formats.mqtt import topic_in
 
 _FIELD: Final = re.compile(r"\{([^{}]*)\}")
 _PART: Final = re.compile(r"topic\[(\d+)\]|header\.(.+)")
@@ -65,7 +65,7 @@ class Template:
         return "".join(filled)
 
 
-def _value(field: str, message: Message, place: Mapping[str, str]) -> Value:
+def _value(field: str, message: AmqpMessage, place: Mapping[str, str]) -> Value:
     annotations = message.message_annotations or {}
     if part := _PART.fullmatch(field):
         if name := part[2]:

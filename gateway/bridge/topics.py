@@ -29,8 +29,8 @@ from gateway.bridge.ends import (
 )
 from gateway.bridge.routes import Route, TopicsSource, TopicTarget
 from gateway.bridge.templates import Missing
-from hutch.formats.amqp.mqtt import MqttMessage, mqtt_of, pack_mqtt
 from hutch.formats.amqp.writing import Unpackable
+from hutch.formats.mqtt import MqttMessage, mqtt_of, pack_mqtt
 
 CONNECT_S: Final = 10
 TEXT_BYTES_MAX: Final = 0xFFFF

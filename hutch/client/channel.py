@@ -1,16 +1,13 @@
-"""One socket with frames both ways: heartbeats, the server's Close, and what breaks."""
+"""One socket with frames both ways: heartbeats, the server's Close, lost connections."""
 
 import socket
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from hutch.client.both_ways import send_both_ways
 from hutch.client.errors import BadAnswer, ClientError, ClosedByServer, ConnectionLost, ServerSilent
-from hutch.client.frames import FrameReader
-from hutch.client.inbox import Inbox
+from hutch.client.frames import FrameReader, PushedFrames, send_both_ways
 from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded, decode_reply, encode_reply, encode_request
@@ -36,7 +33,7 @@ class Channel:
         is_broken: True after an error; the channel is of no further use.
         timeout_s: The longest wait for an answer, or for the server to take a frame.
         heartbeat_s: Agreed with the server; 0: none are sent.
-        inbox: What the server pushed while something else was awaited.
+        inbox: Frames that the server pushed while something else was awaited.
         table: The commands that both sides speak.
     """
 
@@ -48,7 +45,7 @@ class Channel:
         self.is_broken = False
         self.timeout_s = timeout_s
         self.heartbeat_s = 0
-        self.inbox: Final = Inbox()
+        self.inbox: Final = PushedFrames()
         self.table: Table = STANDARD
         self._frames: Final = FrameReader(connected, str(endpoint))
         self._spoke_at = time.monotonic()
@@ -56,12 +53,7 @@ class Channel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.disconnect()
 
     def disconnect(self) -> None:
@@ -70,7 +62,7 @@ class Channel:
         self.socket.close()
 
     def is_alive(self) -> bool:
-        """Return whether the server has ended the connection meanwhile; drops what has come."""
+        """Return whether the connection still stands; frames that have come are dropped."""
         end = time.monotonic() + _LOOKS_S
         try:
             while time.monotonic() < end:
@@ -96,11 +88,11 @@ class Channel:
     def send_much(
         self, data: bytes | bytearray | memoryview, timeout_s: float | None = None
     ) -> None:
-        """Send whole frames; the inbox keeps what the server pushes meanwhile.
+        """Send whole frames; the inbox keeps those that the server pushes meanwhile.
 
         Some servers take nothing more while their confirms are not read.
         """
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        deadline = self.deadline(timeout_s)
         with self.lock:
             try:
                 send_both_ways(self.socket, data, deadline, self._keep_pushed)
@@ -109,6 +101,10 @@ class Channel:
             except OSError as error:
                 raise self._lost(error) from None
             self._spoke_at = time.monotonic()
+
+    def deadline(self, timeout_s: float | None) -> float:
+        """Return the moment at which a wait ends; None: one of the usual time limit."""
+        return time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
 
     def _lost(self, error: OSError) -> ConnectionLost:
         self.is_broken = True

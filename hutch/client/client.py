@@ -2,12 +2,11 @@
 
 import ssl
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Final, Self
 
-from hutch.client.connection import IDS, Confirmed, Connection, Delivery
-from hutch.client.errors import BadAnswer, ClientError, refusal
-from hutch.client.login import PORT, Address, Endpoint, Login
+from hutch.client.connection import IDS, Confirmed, Connection, DeliveredChunk
+from hutch.client.errors import BadAnswer, ClientError, require_ok
+from hutch.client.login import PORT, Endpoint, Login, ServerUrl
 from hutch.client.publisher import Publisher
 from hutch.client.subscription import Subscription
 from hutch.formats.sub_batches import Decompress
@@ -47,7 +46,7 @@ class Client:
             port: Its port.
             login: User, password, virtual host; by default guest in `/`.
             tls: None for plain TCP.
-            timeout_s: The longest wait for the connection, for an answer and for what is pushed.
+            timeout_s: The longest wait for the connection, for an answer and for a pushed frame.
 
         Raises:
             ServerGone: The server is not there.
@@ -70,11 +69,11 @@ class Client:
         """Connect and log in as a URL says: `rabbitmq-stream://user:password@host:port/vhost`.
 
         Args:
-            url: With `rabbitmq-stream+tls` in front it is TLS. What it leaves out is the default.
-            tls: The context of TLS; by default one that trusts what the machine trusts.
+            url: With `rabbitmq-stream+tls` in front it is TLS. Missing parts have their defaults.
+            tls: The context of TLS; by default one that trusts the authorities of the machine.
             timeout_s: As above; and so are the errors.
         """
-        address = Address.of(url)
+        address = ServerUrl.of(url)
         if address.is_tls and tls is None:
             tls = ssl.create_default_context()
         host, port = address.endpoint.host, address.endpoint.port
@@ -83,12 +82,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -112,7 +106,7 @@ class Client:
     def statistics(self, stream: str) -> Mapping[str, int]:
         """Return a stream's numbers, such as `committed_offset`; raises Refused."""
         reply = self.connection.ask(m.StreamStatsReply, "stream_stats", m.StreamStats(stream))
-        _check(reply.code, stream)
+        require_ok(f"stream {stream!r}", reply.code)
         return reply.statistics
 
     # ---- publishing ----------------------------------------------------------------------------
@@ -137,7 +131,7 @@ class Client:
         Args:
             stream: The target.
             reference: A name under which the server remembers the last publishing id, and leaves
-                out what it has; ids go on behind that one. Empty: no deduplication.
+                out records that it has; ids go on behind that one. Empty: no deduplication.
 
         Raises:
             Refused: The stream does not exist, or the user may not write to it.
@@ -156,7 +150,7 @@ class Client:
     def _last_id(self, stream: str, reference: str) -> int:
         request = m.QueryPublisherSequence(reference, stream)
         reply = self.connection.ask(m.PublisherSequence, "query_publisher_sequence", request)
-        _check(reply.code, stream)
+        require_ok(f"stream {stream!r}", reply.code)
         return reply.sequence
 
     # ---- reading -------------------------------------------------------------------------------
@@ -204,7 +198,7 @@ class Client:
         reply = self.connection.ask(m.StoredOffset, "query_offset", request)
         if reply.code == ResponseCode.NO_OFFSET:
             return None
-        _check(reply.code, stream)
+        require_ok(f"stream {stream!r}", reply.code)
         return reply.offset
 
     # ---- what the server pushes ----------------------------------------------------------------
@@ -217,7 +211,7 @@ class Client:
     def _take(self, deadline: float) -> None:
         """Take in the next thing that the server pushes; raises ServerSilent at the deadline."""
         pushed = self.connection.pushed(deadline)
-        if isinstance(pushed, Delivery):
+        if isinstance(pushed, DeliveredChunk):
             self._subscriptions[pushed.subscription_id].deliver(bytes(pushed.chunk))
         elif isinstance(pushed, Confirmed):
             self._publisher(pushed.publisher_id).confirmed(pushed.entries)
@@ -242,8 +236,3 @@ class Client:
 
     def _must(self, name: str, message: m.Message, stream: str) -> None:
         self.connection.must(name, message, f"stream {stream!r}")
-
-
-def _check(code: int, stream: str) -> None:
-    if code != ResponseCode.OK:
-        raise refusal(f"stream {stream!r}", code)

@@ -1,4 +1,4 @@
-"""One connection: logging in, the commands, and what the server pushes.
+"""One connection: logging in, the commands, and the frames that the server pushes.
 
 It keeps no state for a program: the caller chooses the ids of publishers and subscriptions.
 """
@@ -30,7 +30,7 @@ _PUBLISH: Final = struct.Struct(">BI")
 _ENTRY: Final = struct.Struct(">QI")
 
 
-class Delivery(NamedTuple):
+class DeliveredChunk(NamedTuple):
     """A Deliver frame.
 
     Attributes:
@@ -53,8 +53,8 @@ class Connection(Conversation):
     """A connection to one server; `to` makes one and logs in.
 
     Attributes:
-        peer_properties: What the server says of itself.
-        mechanisms: What it offers to log in by.
+        peer_properties: The server's description of itself.
+        mechanisms: Its SASL mechanisms.
         tuned: The limits that it has proposed.
         open_properties: Where it can be reached.
         updated: Answers the news that a member of a group is the active one, or no longer; by
@@ -88,7 +88,7 @@ class Connection(Conversation):
             endpoint: Where to.
             login: User and virtual host.
             timeout_s: The longest wait for an answer.
-            connect_timeout_s: The longest wait for the connection, if not the same.
+            connect_timeout_s: The longest wait for the connection, if not `timeout_s`.
             tls: None for plain TCP.
             server_name: The name that the server's certificate is to have, if not the host's.
 
@@ -176,7 +176,7 @@ class Connection(Conversation):
 
     # ---- what the server pushes ----------------------------------------------------------------
 
-    def pushed(self, deadline: float) -> Delivery | Confirmed | m.Message:
+    def pushed(self, deadline: float) -> DeliveredChunk | Confirmed | m.Message:
         """Return the next chunk, or whatever else the server pushes.
 
         Args:
@@ -196,7 +196,7 @@ class Connection(Conversation):
                     (self.updated or self.answer_update)(decoded)
                 return decoded.message
             if self.is_subscribed(frame):
-                return Delivery(frame[BODY], memoryview(frame)[BODY + 1 :])
+                return DeliveredChunk(frame[BODY], memoryview(frame)[BODY + 1 :])
 
     def _confirmed(self, frame: memoryview | bytes) -> Confirmed:
         entries = int.from_bytes(frame[_CONFIRM_IDS - 4 : _CONFIRM_IDS], "big")
@@ -240,7 +240,7 @@ class Connection(Conversation):
             raise
 
     def unsubscribe(self, subscription_id: int) -> None:
-        """End a subscription; what comes late of it is dropped."""
+        """End a subscription; its chunks that come late are dropped."""
         self.subscribed.discard(subscription_id)
         self.inbox.drop(lambda frame: frame[:2] == DELIVER and not self.is_subscribed(frame))
         self.request("unsubscribe", m.Unsubscribe(subscription_id))

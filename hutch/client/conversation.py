@@ -1,16 +1,14 @@
-"""Requests with their answers, many at a time, and what the server pushes in between."""
+"""Requests with their answers, many at a time; frames that the server pushes in between."""
 
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from hutch.client.channel import Channel
-from hutch.client.errors import BadAnswer, ClientError, refusal
+from hutch.client.errors import BadAnswer, ClientError, require_ok
 from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded, encode_request
-from hutch.stream.codes import ResponseCode
 from hutch.stream.commands import BY_NAME, Command
 
 PIPELINED_MAX: Final = 128
@@ -24,7 +22,7 @@ M = TypeVar("M", bound=m.Message)
 
 
 class Conversation(Channel):
-    """A channel on which requests are answered; what is pushed meanwhile waits in the inbox.
+    """A channel on which requests are answered; frames pushed meanwhile wait in the inbox.
 
     Attributes:
         subscribed: Ids of the subscriptions that are under way; Delivers of others are dropped.
@@ -60,15 +58,13 @@ class Conversation(Channel):
         return answer
 
     def must(self, name: str, message: m.Message, about: str = "") -> None:
-        """Send a request; raise Refused, telling `about` what, unless the answer is OK."""
+        """Send a request; raise Refused, with `about` as its subject, unless the answer is OK."""
         self.check(self.request(name, message), about or name)
 
     def check(self, answer: m.Message, about: str) -> None:
-        """Raise Refused unless an answer is OK; `about` stands where it gives no reason."""
-        code = int(getattr(answer, "code", 0))
-        if code != ResponseCode.OK:
-            reason = getattr(answer, "reason", None)
-            raise refusal(f"{self.endpoint}: {about}", code, reason)
+        """Raise Refused unless an answer is OK; `about` begins the text."""
+        code, reason = int(getattr(answer, "code", 0)), getattr(answer, "reason", None)
+        require_ok(f"{self.endpoint}: {about}", code, reason)
 
     def send_request(
         self, name: str, message: m.Message, *, version: int = 1, timeout_s: float | None = None
@@ -112,7 +108,7 @@ class Conversation(Channel):
 
     def _answers(self, ids: Sequence[int], timeout_s: float | None = None) -> dict[int, m.Message]:
         """Await the answers to requests that are under way."""
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        deadline = self.deadline(timeout_s)
         awaited = set(ids)
         answers: dict[int, m.Message] = {}
         while awaited:
@@ -129,7 +125,7 @@ class Conversation(Channel):
     def next_answer(self, deadline: float) -> tuple[int, m.Message]:
         """Return the correlation id of a request that `send_request` has sent, and its answer.
 
-        What the server pushes meanwhile is kept. Answers may come in any order.
+        Frames that the server pushes meanwhile are kept. Answers may come in any order.
 
         Args:
             deadline: A moment of `time.monotonic()`.
@@ -159,7 +155,7 @@ class Conversation(Channel):
         kept = self.inbox.take_first(lambda frame: frame[:2] == key)
         if kept is not None:
             return self.decode(kept)
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        deadline = self.deadline(timeout_s)
         while True:
             frame = self.frame(deadline)
             if frame[:2] == key:

@@ -12,7 +12,7 @@ from typing import Final
 
 from hutch.client.errors import BadAnswer, ClientError
 from hutch.formats.chunk import HEADER_BYTES, crc32, unpack_header
-from hutch.formats.entries import Codec, SubBatch, entries_in
+from hutch.formats.entries import SubBatch, SubBatchCodec, entries_in
 from hutch.formats.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
 
 _KIND: Final = 1
@@ -36,7 +36,7 @@ def records_of(
     Raises:
         BadAnswer: The chunk is damaged.
         ClientError: A sub-batch is compressed by a codec that is not among `codecs`, or does not
-            hold what its publisher said.
+            agree with its head.
     """
     offset, end = _checked(chunk)
     position = HEADER_BYTES
@@ -75,7 +75,7 @@ def _checked(chunk: bytes) -> tuple[int, int]:
 def _opened(chunk: bytes, head: SubBatch, codecs: Mapping[int, Decompress]) -> list[bytes]:
     """Return the records of a sub-batch. Raises BadSubBatch and, for its codec, ClientError."""
     codec = head.codec
-    if codec <= Codec.ZSTD and codec not in codecs:
+    if codec <= SubBatchCodec.ZSTD and codec not in codecs:
         raise ClientError(f"a sub-batch is compressed by codec {codec}, which is not known here")
     records: list[bytes] = []
     position = 0
@@ -111,6 +111,6 @@ def gunzip(body: bytes, raw_bytes: int) -> bytes:
 
 
 _CODECS_HERE: Final[dict[int, Decompress]] = {
-    Codec.NONE: lambda body, _: body,
-    Codec.GZIP: gunzip,
+    SubBatchCodec.NONE: lambda body, _: body,
+    SubBatchCodec.GZIP: gunzip,
 }

@@ -85,6 +85,12 @@ def refusal(about: str, code: int, reason: str | None = None) -> ClientError:
     return Refused(text, code)
 
 
+def require_ok(about: str, code: int, reason: str | None = None) -> None:
+    """Raise the `refusal` that an answer stands for, unless its code is OK."""
+    if code != ResponseCode.OK:
+        raise refusal(about, code, reason)
+
+
 _WORDS = {
     ResponseCode.STREAM_DOES_NOT_EXIST: "does not exist",
     ResponseCode.STREAM_NOT_AVAILABLE: "is not available now",
@@ -97,7 +103,7 @@ _WORDS = {
 
 
 def in_words(code: int) -> str:
-    """Say what a response code means: `does not exist`, `answered 99`."""
+    """Return a response code in words: `does not exist`, `was answered with …`."""
     if code in _WORDS:
         return _WORDS[ResponseCode(code)]
     if code in ResponseCode.__members__.values():

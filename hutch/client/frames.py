@@ -1,8 +1,15 @@
-"""Reads whole frames from a socket, in one buffer that is used again and again."""
+"""Frames of a socket: whole ones read, sent while others come, and kept until they are wanted.
 
+A server may write confirms and read frames in one thread. If it waits for room to write, and we
+wait for room to write, neither goes on. So while it takes nothing, we read what it has sent.
+"""
+
+import select
 import socket
 import ssl
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from hutch.client.errors import BadAnswer, ConnectionLost, ServerSilent
@@ -34,10 +41,10 @@ class FrameReader:
         """Return the next frame without its size.
 
         Args:
-            deadline: A moment of `time.monotonic()`. One that has passed takes what has come.
+            deadline: A moment of `time.monotonic()`. After it only bytes that have come count.
 
         Raises:
-            ServerSilent: The deadline has passed; what has come of the frame is kept.
+            ServerSilent: The deadline has passed; a frame's first part is kept.
             ConnectionLost: The connection ended.
             BadAnswer: The size of the frame is above FRAME_BYTES_MAX.
         """
@@ -52,7 +59,7 @@ class FrameReader:
 
     @property
     def rest(self) -> bytes:
-        """Bytes that have come and were not given out: in the end a frame that was cut short."""
+        """Bytes that have come and are in no frame so far: in the end one that was cut short."""
         return bytes(self._view[self._begin : self._end])
 
     def _frame_bytes(self) -> int:
@@ -65,7 +72,7 @@ class FrameReader:
         return size + _SIZE_BYTES
 
     def _make_room(self, size: int) -> None:
-        """Move what has come to the front of the buffer if the frame would not fit behind it."""
+        """Move the bytes that have come to the front, if the frame would not fit behind them."""
         there = self._end - self._begin
         if there == 0:
             self._begin = self._end = 0
@@ -91,3 +98,98 @@ class FrameReader:
         if count == 0:
             raise ConnectionLost(f"{self._place} closed the connection")
         self._end += count
+
+
+_FULL = (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError)
+
+
+def send_both_ways(
+    connected: socket.socket,
+    data: bytes | bytearray | memoryview,
+    deadline: float,
+    take: Callable[[], None],
+) -> None:
+    """Send all bytes.
+
+    Args:
+        connected: The socket; its time limit is changed.
+        data: The bytes.
+        deadline: A moment of `time.monotonic()`.
+        take: Reads from the socket; it is called whenever the other side takes no more but sends.
+
+    Raises:
+        TimeoutError: Not all was sent until then.
+        OSError: The connection broke.
+    """
+    left = memoryview(data).cast("B")
+    while True:
+        left = left[_send_some(connected, left) :]
+        if not left:
+            return
+        pause_s = deadline - time.monotonic()
+        if pause_s <= 0:
+            raise TimeoutError(f"{len(left)} bytes could not be sent in time")
+        poll = select.poll()
+        poll.register(connected, select.POLLIN | select.POLLOUT)
+        if any(event & select.POLLIN for _, event in poll.poll(pause_s * 1000)):
+            take()
+
+
+def _send_some(connected: socket.socket, data: memoryview) -> int:
+    connected.settimeout(0)
+    try:
+        return connected.send(data)
+    except _FULL:
+        return 0
+
+
+INBOX_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Far more than a server may push, which its credit bounds."""
+
+KEPT_FRAME_BYTES: Final = 128
+"""Memory of a kept frame beside its own bytes, roughly."""
+
+
+class PushedFrames:
+    """Frames in the order in which they came, of bounded size."""
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def keep(self, frame: memoryview) -> bool:
+        """Copy a frame; False if that would be too much. A first frame is always taken."""
+        size = len(frame) + KEPT_FRAME_BYTES
+        if self._frames and self._bytes + size > INBOX_BYTES_MAX:
+            return False
+        self._bytes += size
+        self._frames.append(bytes(frame))
+        return True
+
+    def take(self) -> bytes:
+        """Return the first frame; there must be one."""
+        frame = self._frames.popleft()
+        self._bytes -= len(frame) + KEPT_FRAME_BYTES
+        return frame
+
+    def take_first(self, is_wanted: Callable[[bytes], bool]) -> bytes | None:
+        """Return the first frame that is wanted; None if there is none. The others stay."""
+        for index, frame in enumerate(self._frames):
+            if is_wanted(frame):
+                del self._frames[index]
+                self._bytes -= len(frame) + KEPT_FRAME_BYTES
+                return frame
+        return None
+
+    def drop(self, is_unwanted: Callable[[bytes], bool]) -> None:
+        """Drop frames; the others keep their order."""
+        self._frames = deque(frame for frame in self._frames if not is_unwanted(frame))
+        self._bytes = sum(len(frame) + KEPT_FRAME_BYTES for frame in self._frames)
+
+    def clear(self) -> None:
+        """Drop all."""
+        self._frames.clear()
+        self._bytes = 0

@@ -85,7 +85,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerUrl:
     """A URL in its parts: `rabbitmq-stream[+tls]://user:password@host:port/virtual%2fhost`."""
 
     endpoint: Endpoint
@@ -94,7 +94,7 @@ class Address:
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """Take a URL apart; what it leaves out is as in `Login`, the host is `localhost`.
+        """Take a URL apart; a part that is missing is as in `Login`, the host is `localhost`.
 
         Raises:
             ValueError: It is no URL of a stream server. The text does not show it, since a

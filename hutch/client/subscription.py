@@ -35,7 +35,7 @@ class Subscription:
 
         Args:
             connection: Its connection.
-            take: Takes in what the server pushes next, until a moment of `time.monotonic()`.
+            take: Takes in the next frame that is pushed, until a moment of `time.monotonic()`.
             stream: The stream.
             first: Records below this offset are left out: a chunk begins where it was written.
             codecs: Functions that open sub-batches.

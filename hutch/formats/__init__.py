@@ -1,1 +1,1 @@
-"""Stored forms: a chunk, its entries and sub-batches, and messages of AMQP 1.0; no I/O."""
+"""Stored forms: a chunk, its entries and sub-batches, messages of AMQP 1.0 and MQTT; no I/O."""

@@ -25,10 +25,10 @@ SUB_BATCH_FLAG: Final = 0x80
 SUB_BATCH_RECORDS_MAX: Final = 0xFFFF
 """The field has 16 bits."""
 UNCOMPRESSED_BYTES_MAX: Final = 64 << 20
-"""The largest uncompressed size of a sub-batch that RabbitMQ takes, by what its head says."""
+"""The largest uncompressed size in the head of a sub-batch that RabbitMQ takes."""
 
 
-class Codec(IntEnum):
+class SubBatchCodec(IntEnum):
     """The number of each codec in a sub-batch's head."""
 
     NONE = 0
@@ -42,7 +42,7 @@ class SubBatch(NamedTuple):
     """The head of a sub-batch, and where its body lies.
 
     Attributes:
-        codec: A number of `Codec`, or 5 to 7, which stand for no codec.
+        codec: A number of `SubBatchCodec`, or 5 to 7, which stand for no codec.
         records: Number of records, as the head says.
         uncompressed_bytes: The size of the body before compression, as the head says.
         start: Where the body begins.

@@ -1,4 +1,4 @@
-"""The rule for sub-batches: when one holds what its head says, and what is wrong if it does not.
+"""The rule for sub-batches: whether one agrees with its head, and the fault if it does not.
 
 A server stores a sub-batch as it comes, and does not open it. So a chunk with the right checksum
 may have one that cannot be opened. That is no damage: its publisher sent it so.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, SubBatch, SubBatchCodec
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -19,7 +19,7 @@ Room = TypeVar("Room", bound=Sized)
 Decompress = Callable[[bytes, int], bytes]
 """Returns the bytes of a body before compression: as many as the second argument says.
 
-It raises one of FAULTS, or returns bytes of another number, for a body that is not what it should
+It raises one of FAULTS, or returns bytes of another number, for a body that is not as it should
 be. It uses no more memory than for that many bytes.
 """
 FAULTS: Final = (ValueError, OSError, IndexError, zlib.error)
@@ -27,11 +27,11 @@ FAULTS: Final = (ValueError, OSError, IndexError, zlib.error)
 
 
 class BadSubBatch(ValueError):
-    """A sub-batch that does not hold what its head says; the text says what a publisher sent.
+    """A sub-batch that does not agree with its head; the text is a clause about its publisher.
 
     Attributes:
         head: Its head, and where its body lies.
-        fault: What is wrong with it, in words that follow on "a sub-batch that".
+        fault: The fault, in words that follow on "a sub-batch that".
     """
 
     def __init__(self, head: SubBatch, fault: str) -> None:
@@ -65,7 +65,7 @@ def uncompressed(
     body = bytes(memoryview(source)[start:end])
     if len(body) != end - start:
         raise BadSubBatch(head, "is cut off")
-    if codec == Codec.NONE:
+    if codec == SubBatchCodec.NONE:
         return body
     if codec not in codecs:
         raise BadSubBatch(head, f"is compressed by an unknown codec, {codec}")
@@ -77,13 +77,13 @@ def uncompressed(
     with suppress(*FAULTS):
         raw = codecs[codec](body, size)
     if len(raw) != size:
-        name = Codec(codec).name.lower()
+        name = SubBatchCodec(codec).name.lower()
         raise BadSubBatch(head, f"is not {size} bytes compressed by {name}")
     return raw
 
 
 def require_records(head: SubBatch, size: int, count: int, end: int) -> None:
-    """Check what a walk over the records of a sub-batch has found.
+    """Check the count and the end that a walk over the records of a sub-batch has found.
 
     Args:
         head: Its head.

@@ -31,7 +31,7 @@ class TooLong(Message):
     reason: str
 
 
-class Layout(layout.Layout[M]):
+class Layout(layout.MessageLayout[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:

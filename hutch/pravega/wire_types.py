@@ -52,7 +52,7 @@ NO_KEY: Final = -1
 """A key's version that says that the table does not have it."""
 
 
-class WireType(layout.WireType[T], Protocol[T]):
+class WireType(layout.FieldType[T], Protocol[T]):
     """The form of one field in a payload.
 
     Attributes:
@@ -63,7 +63,7 @@ class WireType(layout.WireType[T], Protocol[T]):
     def bytes_min(self) -> int: ...
 
 
-class Number(layout.Fixed[T]):
+class Number(layout.FixedNumber[T]):
     """A number of fixed size: one format character of the struct module."""
 
     malformed = WireError

@@ -10,7 +10,7 @@ from hutch.stream.errors import MalformedFrame
 M = TypeVar("M")
 
 
-class Layout(layout.Layout[M]):
+class Layout(layout.MessageLayout[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:

@@ -28,7 +28,7 @@ _BYTES_SIZE_BYTES: Final = 4
 COUNT_BYTES: Final = 4
 
 
-class WireType(layout.WireType[T], Protocol[T]):
+class WireType(layout.FieldType[T], Protocol[T]):
     """The form of one field in a frame.
 
     Attributes:
@@ -42,7 +42,7 @@ class WireType(layout.WireType[T], Protocol[T]):
     def is_last(self) -> bool: ...
 
 
-class Fixed(layout.Fixed[T]):
+class Fixed(layout.FixedNumber[T]):
     """A number of fixed size: one format character of the struct module."""
 
     malformed = MalformedFrame

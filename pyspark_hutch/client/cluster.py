@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
 from hutch.client.connection import Connection
-from hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, refusal
+from hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, refusal, require_ok
 from hutch.client.errors import ServerSilent as Silent
 from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.pool import POOL, Name
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -34,13 +34,14 @@ _PLAIN: Final = (
 )
 
 R = TypeVar("R")
+M = TypeVar("M", bound=m.Message)
 
 
 class Bounds(NamedTuple):
     """The range of offsets that a stream holds.
 
     Attributes:
-        first: The first offset that is there; the same as `next` if nothing is.
+        first: The first offset that is there; equal to `next` if nothing is.
         next: The offset behind the last committed one.
         generation: Another one after the stream was deleted and made again; None where the server
             does not say.
@@ -69,7 +70,7 @@ class Cluster:
     """Asks the servers of one set of settings; connections come from the pool of the process."""
 
     def __init__(
-        self, settings: ConnectionSettings, name: Name, *, retries_first: bool = False
+        self, settings: BrokerSettings, name: Name, *, retries_first: bool = False
     ) -> None:
         """Keep the settings.
 
@@ -105,7 +106,7 @@ class Cluster:
         """Do some work again after a lost connection, as often as the settings allow.
 
         Args:
-            what: For the log line that each further try gets.
+            what: The work in words, for the log line that each further try gets.
             work: Connects anew each time.
         """
         pauses = self.pauses()
@@ -130,7 +131,7 @@ class Cluster:
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     def server(self) -> Server:
-        """Return what the server says of itself at login."""
+        """Return the server's description of itself, from the login."""
 
         def ask() -> Server:
             with self.connection() as connection:
@@ -145,15 +146,28 @@ class Cluster:
         reply = self._partitions(super_stream)
         if reply.code == ResponseCode.STREAM_DOES_NOT_EXIST:
             raise self.missing(super_stream, is_super=True)
-        _check(reply.code, f"super stream {super_stream!r}")
+        require_ok(f"super stream {super_stream!r}", reply.code)
         return reply.streams
 
     def _partitions(self, super_stream: str) -> m.StreamsReply:
-        def ask() -> m.StreamsReply:
-            with self.connection() as connection:
-                return connection.ask(m.StreamsReply, "partitions", m.Partitions(super_stream))
+        about = f"partitions of {super_stream!r}"
+        return self.ask(about, m.StreamsReply, "partitions", m.Partitions(super_stream))
 
-        return self.retried(f"partitions of {super_stream!r}", ask)
+    def ask(self, about: str, kind: type[M], name: str, request: m.Message) -> M:
+        """Ask any of the servers, again after a lost connection; return the answer.
+
+        Args:
+            about: The request in words, for the log line that each further try gets.
+            kind: Class of the answer; another one is a BadAnswer.
+            name: Of the command.
+            request: Its message.
+        """
+
+        def work() -> M:
+            with self.connection() as connection:
+                return connection.ask(kind, name, request)
+
+        return self.retried(about, work)
 
     def missing(self, name: str, *, is_super: bool = False) -> ClientError:
         """Return the error for a stream that is not there; ask whether one of the other kind is.
@@ -212,7 +226,7 @@ class Cluster:
         return {name: found[name] for name in streams if _has_leader(name, codes.get(name), found)}
 
     def bounds(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
-        """Return what each stream holds now."""
+        """Return the range that each stream holds now."""
         asked = [(stream, m.StreamStats(stream)) for stream in leaders]
         replies = self.ask_leaders(leaders, "stream_stats", asked)
         return {
@@ -230,7 +244,7 @@ class Cluster:
         for (stream, _), reply in zip(asked, replies, strict=True):
             if not isinstance(reply, m.ResolvedOffset):
                 raise BadAnswer(f"stream {stream!r}: an offset was answered with {reply}")
-            _check(reply.code, f"stream {stream!r}")
+            require_ok(f"stream {stream!r}", reply.code)
             found.append(reply.offset)
         return found
 
@@ -268,7 +282,7 @@ class Cluster:
 
 
 def bounds_by(connection: Connection, stream: str) -> Bounds:
-    """Return what a stream holds now, as the server of a connection says."""
+    """Return the range that a stream holds now, by the server of a connection."""
     return _bounds(stream, connection.request("stream_stats", m.StreamStats(stream)))
 
 
@@ -278,21 +292,16 @@ def _has_leader(stream: str, code: int | None, found: Mapping[str, Endpoint]) ->
         raise BadAnswer(f"no answer says where stream {stream!r} lives")
     if code == ResponseCode.STREAM_DOES_NOT_EXIST:
         return False
-    _check(code, f"stream {stream!r}")
+    require_ok(f"stream {stream!r}", code)
     if stream not in found:
         raise ServerGone(f"stream {stream!r} has no leader now")
     return True
 
 
-def _check(code: int, about: str) -> None:
-    if code != ResponseCode.OK:
-        raise refusal(about, code)
-
-
 def _bounds(stream: str, reply: m.Message) -> Bounds:
     if not isinstance(reply, m.StreamStatsReply):
         raise BadAnswer(f"stream {stream!r}: statistics were answered with {reply}")
-    _check(reply.code, f"stream {stream!r}")
+    require_ok(f"stream {stream!r}", reply.code)
     numbers = reply.statistics
     if "committed_offset" not in numbers:
         raise ClientError(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from hutch.client.connection import Connection
-from hutch.client.errors import refusal
+from hutch.client.errors import require_ok
 from hutch.client.login import Endpoint
 from hutch.stream import pipeline
 from hutch.stream import pipeline_messages as p
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def described(connection: Connection, names: Sequence[str]) -> list[p.StreamDescription]:
-    """Return what a server says of streams, in the order of their names; each has a code."""
+    """Return a server's descriptions of streams, in the order of their names; each has a code."""
     found: list[p.StreamDescription] = []
     for parcel in _parcels(names, lambda name: _NAME_BYTES + len(name.encode())):
         found += _describe(connection, p.DescribeStreams(tuple(parcel), None))
@@ -31,21 +31,19 @@ def described(connection: Connection, names: Sequence[str]) -> list[p.StreamDesc
 
 
 def described_by(connection: Connection, pattern: str) -> Sequence[p.StreamDescription]:
-    """Return what a server says of the streams that a pattern matches; raises Refused."""
+    """Return a server's descriptions of the streams that a pattern matches; raises Refused."""
     return _describe(connection, p.DescribeStreams((), pattern))
 
 
 def _describe(connection: Connection, request: p.DescribeStreams) -> Sequence[p.StreamDescription]:
     reply = connection.ask(p.StreamsDescribed, "describe_streams", request)
-    if reply.code != ResponseCode.OK:
-        raise refusal("the description of streams", reply.code, reply.reason)
+    require_ok("the description of streams", reply.code, reply.reason)
     return reply.streams
 
 
 def bounds_of(description: p.StreamDescription) -> Bounds:
-    """Return what a stream holds; raises Refused or ServerGone if its description does not say."""
-    if description.code != ResponseCode.OK:
-        raise refusal(f"stream {description.name!r}", description.code)
+    """Return the range in a stream's description; raises Refused or ServerGone if it has none."""
+    require_ok(f"stream {description.name!r}", description.code)
     return Bounds(
         description.first_offset,
         description.next_offset,
@@ -74,7 +72,7 @@ def planned(cluster: Cluster, ranges: Sequence[p.RangeToPlan]) -> Planned | None
         ranges: Each with the generation of its stream.
 
     Returns:
-        The plans; None if the server refuses all of them, as at a limit of what a user may plan.
+        The plans; None if the server refuses all of them, as at a limit of the user's plans.
         The log has its reason then.
     """
 
@@ -98,7 +96,7 @@ def planned(cluster: Cluster, ranges: Sequence[p.RangeToPlan]) -> Planned | None
 
 
 def run_of(connection: Connection) -> str:
-    """Return by what runs of a server can be told apart."""
+    """Return a text that another run of the server does not have."""
     return connection.peer_properties.get(pipeline.STARTED, "")
 
 

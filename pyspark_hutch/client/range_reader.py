@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from hutch.client.connection import Connection, Delivery
+from hutch.client.connection import Connection, DeliveredChunk
 from hutch.client.errors import (
     BadAnswer,
     ClientError,
@@ -86,7 +86,7 @@ class Range:
         return wanted | {"match-unfiltered": str(self.match_unfiltered).lower()}
 
 
-class Piece(NamedTuple):
+class RangePiece(NamedTuple):
     """A chunk that holds offsets of the range.
 
     Attributes:
@@ -122,12 +122,12 @@ class RangeReader:
         self._looked_at = 0.0
         self._moved_at = 0.0
 
-    def pieces(self) -> Generator[Piece]:
+    def pieces(self) -> Generator[RangePiece]:
         """Yield the chunks of the range in their order.
 
         Raises:
             DataLoss: Rows of the range are gone.
-            ClientError: The server does not come back, or says what cannot be.
+            ClientError: The server does not come back, or its answers contradict.
         """
         while self._next < self._high:
             failure: ClientError | None = None
@@ -171,7 +171,7 @@ class RangeReader:
         missing = f"offsets {self._next} to {self._high - 1} were not read"
         return ClientError(f"stream {self._range.stream!r}: {failure}; {missing}")
 
-    def _read(self, connection: Connection) -> Iterator[Piece]:
+    def _read(self, connection: Connection) -> Iterator[RangePiece]:
         stream = self._range.stream
         self._judge_bounds(connection)
         if self._next >= self._high:
@@ -203,7 +203,7 @@ class RangeReader:
             self._judge_skipped(connection)
         self._next = self._high
 
-    def _judge_chunk(self, chunk: memoryview) -> Piece | None:
+    def _judge_chunk(self, chunk: memoryview) -> RangePiece | None:
         """Move behind a chunk; None if nothing of it is in the range."""
         stream, low = self._range.stream, self._next
         if len(chunk) < HEADER_BYTES:
@@ -223,7 +223,7 @@ class RangeReader:
         if end <= low:
             return None
         self._next = min(end, self._high)
-        return Piece(chunk, low) if header.chunk_id < self._high else None
+        return RangePiece(chunk, low) if header.chunk_id < self._high else None
 
     def _receive(self, connection: Connection) -> memoryview | None:
         """Return the next chunk; None if a filter has let nothing through for a while."""
@@ -241,7 +241,7 @@ class RangeReader:
                 if self._range.filters:
                     return None
                 raise
-            if isinstance(pushed, Delivery):
+            if isinstance(pushed, DeliveredChunk):
                 return pushed.chunk  # from here on the connection must not be read
             if isinstance(pushed, m.MetadataUpdate) and pushed.stream == self._range.stream:
                 raise ServerGone(f"{connection.endpoint} no longer serves the stream")
@@ -256,7 +256,7 @@ class RangeReader:
     # ---- loss --------------------------------------------------------------------------------
 
     def _bounds(self, connection: Connection) -> Bounds:
-        """Return what the stream holds now; with its generation if the plan has one."""
+        """Return the range that the stream holds now; with its generation if the plan has one."""
         stream = self._range.stream
         if self._range.generation is None or not connection.has_pipeline:
             return bounds_by(connection, stream)

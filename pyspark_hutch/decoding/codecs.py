@@ -1,6 +1,6 @@
 """The codecs of sub-batches: bodies decompressed to the size that a head says, and no further.
 
-What the clients write: gzip; snappy in Google's framing format (Java, Go); frames of lz4 (Java, Go,
+The clients write gzip; snappy in Google's framing format (Java, Go); frames of lz4 (Java, Go,
 .NET) and of zstd (Java, Go). A bare block of snappy is taken too: some clients leave the codec to
 their users.
 
@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from hutch.client.entries import gunzip
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
 from hutch.formats.sub_batches import Decompress
 
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
@@ -87,8 +87,8 @@ def _unzstd(body: bytes, raw_size: int) -> bytes:
 
 
 CODECS: Final[dict[int, Decompress]] = {
-    Codec.GZIP: gunzip,
-    Codec.SNAPPY: _unsnap,
-    Codec.LZ4: _unlz4,
-    Codec.ZSTD: _unzstd,
+    SubBatchCodec.GZIP: gunzip,
+    SubBatchCodec.SNAPPY: _unsnap,
+    SubBatchCodec.LZ4: _unlz4,
+    SubBatchCodec.ZSTD: _unzstd,
 }

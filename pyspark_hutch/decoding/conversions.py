@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -51,14 +52,6 @@ def _to_whole(value: Value, least: int, most: int) -> int | None:
     if number is None or math.isnan(number) or not least <= number <= most or number % 1:
         return None
     return int(number)
-
-
-def _to_int(value: Value) -> int | None:
-    return _to_whole(value, _INT_MIN, _INT_MAX)
-
-
-def _to_bigint(value: Value) -> int | None:
-    return _to_whole(value, _BIGINT_MIN, _BIGINT_MAX)
 
 
 def _to_double(value: Value) -> float | None:
@@ -102,8 +95,8 @@ def to_micros(value: Value) -> int | None:
 
 _CONVERTERS: Final[dict[str, Callable[[Value], Converted]]] = {
     str(pa.string()): text_of,
-    str(pa.int32()): _to_int,
-    str(pa.int64()): _to_bigint,
+    str(pa.int32()): partial(_to_whole, least=_INT_MIN, most=_INT_MAX),
+    str(pa.int64()): partial(_to_whole, least=_BIGINT_MIN, most=_BIGINT_MAX),
     str(pa.float64()): _to_double,
     str(pa.bool_()): _to_boolean,
     str(pa.binary()): _to_binary,

@@ -16,13 +16,11 @@ from hutch.formats.amqp.sections import Source
 from hutch.formats.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
 from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_HEAD, SubBatch, sub_batch_at
 from hutch.formats.sub_batches import BadSubBatch, require_records, uncompressed
-from pyspark_hutch.decoding.amqp import body_of
-from pyspark_hutch.decoding.bad_sub_batches import BadSubBatches
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding.bodies import BEYOND, DONE, FULL, ODD, SUB_BATCH, body_of
 from pyspark_hutch.decoding.codecs import CODECS
-from pyspark_hutch.decoding.errors import DamagedChunk
-from pyspark_hutch.decoding.open_batch import Gathered, Place
-from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
-from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.decoding.faults import DamagedChunk, UnopenedSubBatches
+from pyspark_hutch.decoding.open_batch import OpenBatch, RunPlace
 from pyspark_hutch.decoding.ways import Way, fastest_way
 
 _MAGIC_AND_VERSION: Final = 0x50
@@ -43,7 +41,7 @@ class _Entries(NamedTuple):
     source: Source
     position: int
     limit: int
-    place: Place
+    place: RunPlace
 
 
 class Decoder:
@@ -52,21 +50,21 @@ class Decoder:
     A batch never refers to the memory of a chunk.
     """
 
-    def __init__(self, wanted: Wanted, way: Way | None = None) -> None:
+    def __init__(self, wanted: WantedColumns, way: Way | None = None) -> None:
         self._stream = wanted.stream
         self._way = way or fastest_way()
-        self._gathered = Gathered(wanted)
-        self._bad = BadSubBatches(wanted.stream, wanted.bad_sub_batches)
+        self._gathered = OpenBatch(wanted)
+        self._bad = UnopenedSubBatches(wanted.stream, wanted.bad_sub_batches)
 
     def add(self, chunk: Source, low: int, high: int) -> Iterator[pa.RecordBatch]:
-        """Take the records of a chunk with low <= offset < high; gives batches that became full.
+        """Take the records of a chunk with low <= offset < high; yield batches that became full.
 
         Nothing is done before the batches are asked for, and the chunk's memory may be used
         otherwise as soon as there are no more. Records before `low` and from `high` on are not
         looked at. Raises DamagedChunk and UnopenedSubBatch.
 
         Args:
-            chunk: Header and data; what follows them does not count.
+            chunk: Header and data; bytes behind them do not count.
             low: The first offset.
             high: The offset after the last.
         """
@@ -78,13 +76,13 @@ class Decoder:
         limit = HEADER_BYTES + header.data_bytes
         if crc32(memoryview(chunk)[HEADER_BYTES:limit]) != header.crc:
             raise self._damage(header.chunk_id, "its data has another checksum")
-        place = Place(header.chunk_id, header.timestamp_ms, header.chunk_id, 0)
+        place = RunPlace(header.chunk_id, header.timestamp_ms, header.chunk_id, 0)
         is_cut = header.chunk_id < low or header.chunk_id + header.records > high
         if is_cut or not self._take_all(chunk, limit, header, place):
             yield from self._chunk(_Entries(chunk, HEADER_BYTES, limit, place), header, low, high)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are left, and log what could not be opened."""
+        """Yield the rows that are left, and log the sub-batches that could not be opened."""
         self._bad.tell()
         if self._gathered.row:
             yield self._gathered.batch()
@@ -106,7 +104,7 @@ class Decoder:
             raise DamagedChunk(self._stream, header.chunk_id, reason)
         return header if kind == _USER_CHUNK else None
 
-    def _take_all(self, source: Source, limit: int, header: ChunkHeader, place: Place) -> bool:
+    def _take_all(self, source: Source, limit: int, header: ChunkHeader, place: RunPlace) -> bool:
         """Take a small chunk of records alone at once, if it is one; streams may have only such."""
         gathered = self._gathered
         before, count = gathered.row, header.entries
@@ -116,21 +114,8 @@ class Decoder:
             or header.data_bytes > gathered.budget()
         ):
             return False
-        reason, position, row, used = self._way.take_records(
-            source,
-            HEADER_BYTES,
-            limit,
-            count,
-            header.data_bytes,
-            gathered.is_amqp,
-            gathered.bodies,
-            gathered.used,
-            gathered.has_bodies,
-            gathered.ends,
-            gathered.kinds,
-            before,
-            gathered.extents,
-            gathered.step,
+        reason, position, row, used = self._take_records(
+            source, HEADER_BYTES, limit, count, header.data_bytes
         )
         if reason != DONE or position != limit or row - before != count:
             return False
@@ -179,7 +164,7 @@ class Decoder:
         return reason, position, skipped + taken
 
     def _take(self, entries: _Entries, count: int) -> _Batches:
-        """Take `count` records, or those in front of what is no record."""
+        """Take `count` records, or those in front of an entry that is none."""
         source, position, limit, place = entries
         gathered = self._gathered
         reason, left = DONE, count
@@ -187,21 +172,8 @@ class Decoder:
             if not gathered.rows_left():
                 yield gathered.batch()
             first, before = position, gathered.row
-            reason, position, row, used = self._way.take_records(
-                source,
-                position,
-                limit,
-                min(left, gathered.rows_left()),
-                gathered.budget(),
-                gathered.is_amqp,
-                gathered.bodies,
-                gathered.used,
-                gathered.has_bodies,
-                gathered.ends,
-                gathered.kinds,
-                before,
-                gathered.extents,
-                gathered.step,
+            reason, position, row, used = self._take_records(
+                source, position, limit, min(left, gathered.rows_left()), gathered.budget()
             )
             got = row - before
             if got:
@@ -217,7 +189,29 @@ class Decoder:
                 left -= 1
         return reason, position, count - left
 
-    def _odd(self, source: Source, position: int, place: Place) -> int:
+    def _take_records(
+        self, source: Source, position: int, limit: int, count: int, budget: int
+    ) -> tuple[int, int, int, int]:
+        """Take at most `count` records into the open batch, by the loops."""
+        gathered = self._gathered
+        return self._way.take_records(
+            source,
+            position,
+            limit,
+            count,
+            budget,
+            gathered.is_amqp,
+            gathered.bodies,
+            gathered.used,
+            gathered.has_bodies,
+            gathered.ends,
+            gathered.kinds,
+            gathered.row,
+            gathered.extents,
+            gathered.step,
+        )
+
+    def _odd(self, source: Source, position: int, place: RunPlace) -> int:
         """Take a message whose body must be put together; returns the position after it."""
         start = position + RECORD_HEAD.size
         end: int = start + RECORD_HEAD.unpack_from(source, position)[0]
@@ -229,7 +223,7 @@ class Decoder:
     def _sub_batch(
         self, entries: _Entries, low: int, high: int
     ) -> Generator[pa.RecordBatch, None, tuple[int, int]]:
-        """Take a sub-batch; gives the position after it, and how many records it has."""
+        """Take a sub-batch; return the position after it, and how many records it has."""
         source, position, limit, place = entries
         if position + SUB_BATCH_HEAD.size > limit:
             raise self._damage(place.offset, "an entry reaches past the chunk's end")
@@ -257,9 +251,9 @@ class Decoder:
         return raw
 
     def _instead(
-        self, bad: BadSubBatch, source: Source, place: Place, low: int, high: int
+        self, bad: BadSubBatch, source: Source, place: RunPlace, low: int, high: int
     ) -> Iterator[pa.RecordBatch]:
-        """Do what is asked for at a sub-batch that cannot be opened; raises UnopenedSubBatch.
+        """Deal with a sub-batch that cannot be opened as the option says; raises UnopenedSubBatch.
 
         Its one row has its first offset: it belongs to the range that this lies in.
         """
@@ -276,7 +270,7 @@ class Decoder:
         return DamagedChunk(self._stream, offset, reason)
 
 
-def _further(place: Place, count: int) -> Place:
+def _further(place: RunPlace, count: int) -> RunPlace:
     """Return the place `count` records further on."""
     if place.sub < 0:
         return place._replace(offset=place.offset + count, entry=place.entry + count)

@@ -5,12 +5,12 @@
 
 All sections are walked together: first fields, second fields and so on. A section that holds what
 the walk does not know (values within values), or is damaged, is left to
-`pyspark_hutch.decoding.amqp`.
+`pyspark_hutch.decoding.bodies`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hutch.formats.amqp.reading import VALUE_BYTES_MAX, value_of
+from pyspark_hutch.columns import TIMESTAMP
 from pyspark_hutch.decoding.conversions import converter
-from pyspark_hutch.rows.columns import TIMESTAMP
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -50,7 +50,7 @@ _PADDING: Final = bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FieldValues:
     """One field of each of some sections, in their order.
 
     Attributes:
@@ -67,15 +67,13 @@ class Fields:
     sizes: Numbers
     codes: npt.NDArray[np.uint8]
 
-    def at(self, indexes: Numbers) -> "Fields":
+    def at(self, indexes: Numbers) -> "FieldValues":
         """Return the fields at some indexes."""
-        return Fields(
-            self.data,
-            self.begins[indexes],
-            self.starts[indexes],
-            self.sizes[indexes],
-            self.codes[indexes],
-        )
+        return FieldValues(self.data, *(each[indexes] for each in self.arrays()))
+
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return begins, starts, sizes and codes."""
+        return self.begins, self.starts, self.sizes, self.codes
 
 
 class Walked(NamedTuple):
@@ -87,16 +85,16 @@ class Walked(NamedTuple):
         is_whole: Which sections were.
     """
 
-    fields: list[Fields]
+    fields: list[FieldValues]
     counts: Numbers
     is_whole: Flags
 
-    def nulls(self) -> Fields:
+    def nulls(self) -> FieldValues:
         """Return fields that no section has."""
         firsts = self.fields[0].begins
         none = np.zeros_like(firsts)
         codes = np.full(len(firsts), _NULL, np.uint8)
-        return Fields(self.fields[0].data, firsts, firsts, none, codes)
+        return FieldValues(self.fields[0].data, firsts, firsts, none, codes)
 
 
 def walk(raws: Sequence[bytes]) -> Walked:
@@ -127,7 +125,7 @@ def walk(raws: Sequence[bytes]) -> Walked:
         is_there &= fits
         places, before = np.where(is_there, starts + sizes, places), places
         fields.append(
-            Fields(
+            FieldValues(
                 data,
                 np.where(is_there, before, begins),
                 np.where(is_there, starts, begins),
@@ -154,7 +152,7 @@ def _whole(data: npt.NDArray[np.uint8], places: Numbers, kind: str, width: int) 
 # ---- values ----------------------------------------------------------------------------------
 
 
-def array_of(fields: Fields, kind: pa.DataType) -> pa.Array:
+def array_of(fields: FieldValues, kind: pa.DataType) -> pa.Array:
     """Return fields as a type of Arrow, as `conversions` does it one by one."""
     is_left = fields.codes != _NULL
     parts = []
@@ -170,7 +168,7 @@ def array_of(fields: Fields, kind: pa.DataType) -> pa.Array:
     return parts[0] if len(parts) == 1 else pc.coalesce(*parts)
 
 
-def _one_by_one(fields: Fields, is_now: Flags, kind: pa.DataType) -> pa.Array:
+def _one_by_one(fields: FieldValues, is_now: Flags, kind: pa.DataType) -> pa.Array:
     convert = converter(kind)
     memo: dict[bytes, object] = {}
     values: list[object] = [None] * len(is_now)
@@ -183,7 +181,7 @@ def _one_by_one(fields: Fields, is_now: Flags, kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-def _binaries(fields: Fields, is_now: Flags) -> pa.Array:
+def _binaries(fields: FieldValues, is_now: Flags) -> pa.Array:
     """Take bytes out of an array over all data, whose values are by turns a field and the rest."""
     count = len(is_now)
     if not count:
@@ -196,7 +194,7 @@ def _binaries(fields: Fields, is_now: Flags) -> pa.Array:
     return by_turns.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=~is_now))
 
 
-def _texts(fields: Fields, is_now: Flags) -> pa.Array:
+def _texts(fields: FieldValues, is_now: Flags) -> pa.Array:
     found = _binaries(fields, is_now)
     try:
         return found.cast(pa.string())
@@ -206,7 +204,7 @@ def _texts(fields: Fields, is_now: Flags) -> pa.Array:
         return pa.array(texts, pa.string())
 
 
-def _bigints(fields: Fields, is_now: Flags) -> pa.Array:
+def _bigints(fields: FieldValues, is_now: Flags) -> pa.Array:
     numbers = np.zeros(len(is_now), np.int64)
     for code in np.unique(fields.codes[is_now]).tolist():
         width = int(_WIDTHS[code])
@@ -217,11 +215,11 @@ def _bigints(fields: Fields, is_now: Flags) -> pa.Array:
     return pa.array(numbers, mask=~is_now)
 
 
-def _numbers_as_texts(fields: Fields, is_now: Flags) -> pa.Array:
+def _numbers_as_texts(fields: FieldValues, is_now: Flags) -> pa.Array:
     return _bigints(fields, is_now).cast(pa.string())
 
 
-def _moments(fields: Fields, is_now: Flags) -> pa.Array:
+def _moments(fields: FieldValues, is_now: Flags) -> pa.Array:
     return micros_of(_whole(fields.data, fields.starts, "i", 8), ~is_now)
 
 
@@ -251,7 +249,7 @@ _TYPE_INDEXES[list(_BINARY_CODES)] = 1
 _TYPE_INDEXES[[*_TEXT_CODES, 0x73]] = 2
 _TYPE_INDEXES[0x98] = 3
 
-_QUICK: Final[dict[str, tuple[tuple[Flags, Callable[[Fields, Flags], pa.Array]], ...]]] = {
+_QUICK: Final[dict[str, tuple[tuple[Flags, Callable[[FieldValues, Flags], pa.Array]], ...]]] = {
     str(pa.string()): ((_IS_TEXT, _texts), (_WHOLE, _numbers_as_texts)),
     str(pa.binary()): ((_among(*_BINARY_CODES), _binaries),),
     str(pa.int64()): ((_WHOLE, _bigints),),
@@ -264,7 +262,7 @@ _QUICK: Final[dict[str, tuple[tuple[Flags, Callable[[Fields, Flags], pa.Array]],
 
 
 def structs_of(walked: Walked, members: Iterable[tuple[str, pa.DataType]]) -> pa.Array:
-    """Return lists as structs; a member `…_id_type` tells the type of the member before it."""
+    """Return lists as structs; a member `…_id_type` is the type of the member before it."""
     nulls = walked.nulls()
     fields = iter(walked.fields)
     columns: dict[str, pa.Array] = {}
@@ -293,9 +291,9 @@ class Pairs:
 
     rows: Numbers
     keys: pa.Array
-    values: Fields
+    values: FieldValues
     is_whole: Flags
-    nulls: Fields
+    nulls: FieldValues
 
     def maps(self) -> pa.Array:
         """Return the maps, as texts by texts."""
@@ -308,10 +306,8 @@ class Pairs:
         found = np.flatnonzero(pc.equal(self.keys, name).to_numpy(zero_copy_only=False))
         values, at = self.values.at(found), self.rows[found]
         columns = self.nulls.at(np.arange(len(self.is_whole)))
-        columns.begins[at] = values.begins
-        columns.starts[at] = values.starts
-        columns.sizes[at] = values.sizes
-        columns.codes[at] = values.codes
+        for column, found_there in zip(columns.arrays(), values.arrays(), strict=True):
+            column[at] = found_there
         return array_of(columns, kind)
 
 
@@ -333,15 +329,10 @@ def pairs_of(walked: Walked) -> Pairs:
     return Pairs(rows[kept], keys_kept, values_kept, is_whole, walked.nulls())
 
 
-def _flat(fields: Sequence[Fields], has: Flags) -> Fields:
+def _flat(fields: Sequence[FieldValues], has: Flags) -> FieldValues:
     """Put the fields of a section behind one another, and sections too."""
-    return Fields(
-        fields[0].data,
-        np.stack([field.begins for field in fields], axis=1)[has],
-        np.stack([field.starts for field in fields], axis=1)[has],
-        np.stack([field.sizes for field in fields], axis=1)[has],
-        np.stack([field.codes for field in fields], axis=1)[has],
-    )
+    arrays = zip(*(field.arrays() for field in fields), strict=True)
+    return FieldValues(fields[0].data, *(np.stack(each, axis=1)[has] for each in arrays))
 
 
 def _is_twin(rows: Numbers, keys: pa.Array) -> Flags:

@@ -1,7 +1,7 @@
 """The batch that is being put together from the records of one chunk or of many.
 
-Bodies, their ends and their kinds stand in arrays that become the batch's own memory. What is the
-same for a run of records (chunk, time, first offset) is kept once a run, and spread at the end.
+Bodies, their ends and their kinds stand in arrays that become the batch's own memory. Values
+that all records of a run have (chunk, time, first offset) are kept once, and spread at the end.
 """
 
 from array import array
@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from hutch.formats.amqp.sections import Source
 from hutch.formats.sub_batches import BadSubBatch
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding.bodies import BAD_SUB_BATCH, BODY_TYPES, EXTENTS, NOTHING, RAW, skim
 from pyspark_hutch.decoding.fields import Numbers, micros_of
-from pyspark_hutch.decoding.message_outline import skim
-from pyspark_hutch.decoding.reasons import BAD_SUB_BATCH, BODY_TYPES, EXTENTS, NOTHING, RAW
-from pyspark_hutch.decoding.sections import Section, sections_of
-from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.decoding.sections import SectionRows, sections_of
 
 ROWS_MAX: Final = 10_000
 """Rows of a batch: the number that costs Spark least."""
@@ -30,7 +29,7 @@ _NO_LIMIT: Final = 1 << 62
 _NOT_IN_A_SUB_BATCH: Final = -1
 
 
-class Place(NamedTuple):
+class RunPlace(NamedTuple):
     """The place of a run of records; each record has the next offset.
 
     Attributes:
@@ -45,7 +44,7 @@ class Place(NamedTuple):
     sub: int = _NOT_IN_A_SUB_BATCH
 
 
-class Gathered:
+class OpenBatch:
     """The rows of the next batch.
 
     Attributes:
@@ -53,10 +52,12 @@ class Gathered:
         used: Bytes of `bodies` in use.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: WantedColumns) -> None:
         self.schema = wanted.schema()
         names = set(self.schema.names)
-        self.sections: list[Section] = sections_of(wanted) if wanted.body_format == "amqp" else []
+        self.sections: list[SectionRows] = (
+            sections_of(wanted) if wanted.body_format == "amqp" else []
+        )
         self.has_bodies = "body" in names
         self.is_amqp = wanted.body_format == "amqp" and (
             self.has_bodies or "body_type" in names or bool(self.sections)
@@ -110,8 +111,8 @@ class Gathered:
         bodies[: self.used] = self.bodies[: self.used]
         self._buffer, self.bodies = larger, bodies
 
-    def took(self, row: int, used: int, weight: int, place: Place, source: Source) -> None:
-        """Note what a call of the loops took: the rows up to `row`, all of one run."""
+    def took(self, row: int, used: int, weight: int, place: RunPlace, source: Source) -> None:
+        """Note the rows that a call of the loops took: those up to `row`, all of one run."""
         count = row - self.row
         self._runs.extend((count, *place))
         for section in self.sections:
@@ -120,7 +121,7 @@ class Gathered:
         self.used = used
         self._weight += weight
 
-    def put(self, kind: int, body: bytes, message: bytes, place: Place) -> None:
+    def put(self, kind: int, body: bytes, message: bytes, place: RunPlace) -> None:
         """Add the record of a message whose body was put together."""
         if self.has_bodies:
             stop = self.used + len(body)
@@ -137,14 +138,14 @@ class Gathered:
         self.row += 1
         self._weight += max(len(message), len(body))
 
-    def put_bad(self, bad: BadSubBatch, body: bytes, place: Place) -> None:
+    def put_bad(self, bad: BadSubBatch, body: bytes, place: RunPlace) -> None:
         """Add a row for a sub-batch that cannot be opened."""
         self._bad[self.row] = bad
         self.put(BAD_SUB_BATCH, body, body, place)
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows, and begin anew."""
-        runs = np.frombuffer(self._runs, np.int64).reshape(-1, 1 + len(Place._fields))
+        runs = np.frombuffer(self._runs, np.int64).reshape(-1, 1 + len(RunPlace._fields))
         columns = [make(runs) for make in self._makers]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         for section in self.sections:
@@ -201,7 +202,7 @@ class Gathered:
 _TYPE_KEYS: Final = tuple(f"body_type {name}" for name in BODY_TYPES)
 
 
-def _constants(wanted: Wanted) -> dict[str, pa.Array]:
+def _constants(wanted: WantedColumns) -> dict[str, pa.Array]:
     """Make the columns in which all rows are alike, as long as a batch gets."""
     values: list[tuple[str, object, pa.DataType]] = [
         ("stream", wanted.stream, pa.string()),

@@ -21,12 +21,11 @@ import pyarrow as pa
 from hutch.formats.amqp.reading import list_of, map_of
 from hutch.formats.amqp.sections import NotAmqp, Source
 from hutch.formats.amqp.values import Value, text_of
+from pyspark_hutch.columns import HEADER_FIELDS, MAPS, PROPERTY_FIELDS, VARIANT, WantedColumns
+from pyspark_hutch.decoding.bodies import EXTENT_NAMES, EXTENTS
 from pyspark_hutch.decoding.conversions import converter
 from pyspark_hutch.decoding.fields import Pairs, Walked, pairs_of, structs_of, walk
-from pyspark_hutch.decoding.reasons import EXTENT_NAMES, EXTENTS
 from pyspark_hutch.decoding.variants import variant_of
-from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.rows.columns import HEADER_FIELDS, MAPS, PROPERTY_FIELDS, VARIANT
 
 _PENDING_MAX: Final = 4_096
 _PENDING_BYTES_MAX: Final = 256 << 10
@@ -37,7 +36,7 @@ _IDS: Final = ("message_id", "correlation_id")
 Converter = Callable[[Value], object]
 
 
-class Column(NamedTuple):
+class SectionColumn(NamedTuple):
     """A column that comes from a section.
 
     Attributes:
@@ -51,10 +50,10 @@ class Column(NamedTuple):
     together: Callable[[Any], pa.Array] | None
 
 
-class Section:
+class SectionRows:
     """The rows of a batch that have a section, and the section's columns."""
 
-    def __init__(self, name: str, columns: list[Column]) -> None:
+    def __init__(self, name: str, columns: list[SectionColumn]) -> None:
         self._columns = columns
         self.name = name
         self._start = 2 * EXTENT_NAMES.index(name)
@@ -119,7 +118,7 @@ class Section:
             return None
 
     def makers(self, count: Callable[[], int]) -> dict[str, Callable[[object], pa.Array]]:
-        """Return a function for each column of a batch, by name; `count` tells the batch's rows."""
+        """Return a function for each column of a batch, by name; `count` has the batch's rows."""
 
         def maker(index: int) -> Callable[[object], pa.Array]:
             return lambda _: self._column(index, count())
@@ -167,10 +166,10 @@ def _replaced(array: pa.Array, indexes: Sequence[int], values: pa.Array) -> pa.A
     return pa.concat_arrays([array, values]).take(pa.array(places))
 
 
-def sections_of(wanted: Wanted) -> list[Section]:
+def sections_of(wanted: WantedColumns) -> list[SectionRows]:
     """Return the sections that the wanted columns come from."""
     schema, typed = wanted.schema(), dict(wanted.app_columns)
-    found: list[Section] = []
+    found: list[SectionRows] = []
     for name in EXTENT_NAMES:
         columns = []
         if name in schema.names and name not in typed:
@@ -178,27 +177,27 @@ def sections_of(wanted: Wanted) -> list[Section]:
         if name == "application_properties":
             columns += [_property(key, kind) for key, kind in typed.items()]
         if columns:
-            found.append(Section(name, columns))
+            found.append(SectionRows(name, columns))
     return found
 
 
-def _column(name: str, kind: pa.DataType, *, variant: bool) -> Column:
+def _column(name: str, kind: pa.DataType, *, variant: bool) -> SectionColumn:
     """Return the column that shows a whole section."""
     if name in MAPS:
         if variant:
-            return Column(name, kind, variant_of, None)
-        return Column(name, kind, _texts, Pairs.maps)
+            return SectionColumn(name, kind, variant_of, None)
+        return SectionColumn(name, kind, _texts, Pairs.maps)
     convert, fields = (
         (_header, HEADER_FIELDS) if name == "header" else (_properties, PROPERTY_FIELDS)
     )
     members = [(field, arrow) for field, _, arrow in fields]
-    return Column(name, kind, convert, lambda walked: structs_of(walked, members))
+    return SectionColumn(name, kind, convert, lambda walked: structs_of(walked, members))
 
 
-def _property(name: str, kind: pa.DataType) -> Column:
+def _property(name: str, kind: pa.DataType) -> SectionColumn:
     """Return the column of one application property."""
     convert = converter(kind)
-    return Column(
+    return SectionColumn(
         name,
         kind,
         lambda value: convert(value.get(name)) if isinstance(value, dict) else None,

@@ -5,7 +5,7 @@
     kind       | 0 primitive: its number | 1 text of at most 63 bytes: its size
                | 2 object: count, ids of names, starts and end, values | 3 array: count, starts …
 
-What a variant cannot hold (an UUID, a decimal of more than 38 digits) is a text.
+A value that a variant cannot hold (an UUID, a decimal of more than 38 digits) is a text.
 
 Source: Variant Binary Encoding of Apache Parquet, version 1, which is Spark's own.
 """

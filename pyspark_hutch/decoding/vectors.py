@@ -1,4 +1,4 @@
-"""Passing over records and copying bodies by numpy and Arrow: what the kernel does, without it.
+"""Passing over records and copying bodies by numpy and Arrow, in place of the kernel.
 
 For workers that have no compiled module, only numpy and pyarrow. Messages of one size are one copy
 with a stride. Others are found by a loop over their sizes; Arrow then takes the bodies in one call
@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from hutch.formats.amqp.sections import Source
 from hutch.formats.entries import RECORD_HEAD, SUB_BATCH_FLAG
-from pyspark_hutch.decoding.message_outline import skim
-from pyspark_hutch.decoding.reasons import (
+from pyspark_hutch.decoding.bodies import (
     BEYOND,
     DATA,
     DONE,
@@ -28,6 +27,7 @@ from pyspark_hutch.decoding.reasons import (
     ODD_BODY,
     RAW,
     SUB_BATCH,
+    skim,
 )
 
 _FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
@@ -173,7 +173,7 @@ def _equal(numbers: npt.NDArray[np.uint32]) -> int:
 
 
 def _common_front(source: Source, start: int, count: int, *, is_amqp: bool) -> int | None:
-    """Return the bytes in front of the bodies of a run, if it is the same for all of them."""
+    """Return the count of bytes in front of each body of a run; None if they differ."""
     if not is_amqp:
         return 0
     size = RECORD_HEAD.unpack_from(source, start - 4)[0]
@@ -185,7 +185,7 @@ def _common_front(source: Source, start: int, count: int, *, is_amqp: bool) -> i
 
 
 def _front(source: Source, start: int, size: int) -> int:
-    """Size of what is in front of the body, if the message is one data section; else 0."""
+    """Return the bytes in front of the body, if the message is one data section; else 0."""
     if size < _SHORT_FRONT:
         return 0
     code = RECORD_HEAD.unpack_from(source, start)[0]
@@ -246,7 +246,7 @@ def _find_many(
 
 
 def _fronts(source: Source, starts: _Numbers, sizes: _Numbers) -> _Numbers:
-    """Return for each message what `_front` says."""
+    """Return the `_front` of each message."""
     # A u32 at every byte. Near the end of the source a place is moved: then the size is too small.
     numbers = _numbers(source, 0, len(source) - 3, 1)
     last = len(numbers) - 1

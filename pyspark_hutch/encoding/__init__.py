@@ -2,10 +2,9 @@
 
     columns.py      which columns a DataFrame may have, checked before the first row
     messages.py     rows -> messages
-    routing.py      rows -> the streams that they go to
+    routes.py       rows -> the streams that they go to
     frames.py       messages -> Publish frames
-    sub_batches.py  the same, with many rows in an entry, compressed
+    sub_batches.py  messages -> Publish frames with many rows in an entry, compressed
 
-Nothing here loops over rows: what a row needs is done for all rows of a batch at once, by numpy and
-Arrow.
+Nothing here loops over rows: each step is done for all rows of a batch at once, by numpy and Arrow.
 """

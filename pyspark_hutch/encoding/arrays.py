@@ -38,7 +38,7 @@ def nulls_of(values: pa.Array) -> Bools:
 
 
 def join(*arrays: pa.Array) -> pa.Array:
-    """Put values of the same row behind each other; null counts as empty."""
+    """Put the values of each row behind each other; null counts as empty."""
     if len(arrays) == 1 and not arrays[0].null_count:
         return arrays[0]
     nothing = pa.scalar(b"", BYTES)

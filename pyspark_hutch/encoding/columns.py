@@ -1,6 +1,7 @@
 """The columns, with their types, of a DataFrame that is written to streams.
 
 It is checked before the first row, so that a job with a wrong column fails at once, in one line.
+Types are shown by the names that Spark's users know.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -12,10 +13,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from pyspark_hutch.columns import PROPERTY_FIELDS
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.messages import FILTER
-from pyspark_hutch.encoding.spark_types import spark_name
-from pyspark_hutch.rows.columns import PROPERTY_FIELDS
 
 TYPE_SUFFIX: Final = "_type"
 
@@ -37,7 +37,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ColumnKind:
     """The types that a column or field may have.
 
     Attributes:
@@ -51,17 +51,17 @@ class Kind:
     in_message: bool = False
 
 
-_TEXT: Final = Kind("string", _is_text)
-_BYTES: Final = Kind("binary or string", _is_bytes)
-_TEXTS: Final = Kind("map<string,string>", _is_texts, in_message=True)
-_TIME: Final = Kind("timestamp", kinds.is_timestamp)
-_NUMBER: Final = Kind("bigint or int", _is_number)
+_TEXT: Final = ColumnKind("string", _is_text)
+_BYTES: Final = ColumnKind("binary or string", _is_bytes)
+_TEXTS: Final = ColumnKind("map<string,string>", _is_texts, in_message=True)
+_TIME: Final = ColumnKind("timestamp", kinds.is_timestamp)
+_NUMBER: Final = ColumnKind("bigint or int", _is_number)
 
-COLUMNS: Final[dict[str, Kind]] = {
+COLUMNS: Final[dict[str, ColumnKind]] = {
     "body": _BYTES,
     "routing_key": _TEXT,
     "stream": _TEXT,
-    "properties": Kind("struct", kinds.is_struct, in_message=True),
+    "properties": ColumnKind("struct", kinds.is_struct, in_message=True),
     "application_properties": _TEXTS,
     "message_annotations": _TEXTS,
     "filter_value": _TEXT,
@@ -69,12 +69,16 @@ COLUMNS: Final[dict[str, Kind]] = {
 """All columns that can be written."""
 
 _OF_FIELDS: Final = {"string": _TEXT, "binary": _BYTES, "timestamp": _TIME, "bigint": _NUMBER}
-FIELDS: Final[dict[str, Kind]] = {name: _OF_FIELDS[spark] for name, spark, _ in PROPERTY_FIELDS}
+FIELDS: Final[dict[str, ColumnKind]] = {
+    name: _OF_FIELDS[spark] for name, spark, _ in PROPERTY_FIELDS
+}
 """The fields that the struct `properties` may have, each of them optional."""
 
-ANYTHING: Final = Kind("anything", lambda _: True)
-KEY: Final = Kind("string, binary, bigint or int", lambda kind: _is_bytes(kind) or _is_number(kind))
-NAME: Final = Kind("string, bigint or int", lambda kind: _is_text(kind) or _is_number(kind))
+ANYTHING: Final = ColumnKind("anything", lambda _: True)
+KEY: Final = ColumnKind(
+    "string, binary, bigint or int", lambda kind: _is_bytes(kind) or _is_number(kind)
+)
+NAME: Final = ColumnKind("string, bigint or int", lambda kind: _is_text(kind) or _is_number(kind))
 NUMBER: Final = _NUMBER
 
 _KNOWN_ELSEWHERE: Final = {
@@ -92,7 +96,7 @@ _KNOWN_ELSEWHERE: Final = {
 def check_columns(
     schema: pa.Schema,
     *,
-    extra: Mapping[str, Kind] = MappingProxyType({}),
+    extra: Mapping[str, ColumnKind] = MappingProxyType({}),
     ignore_unknown: bool = False,
     raw: bool = False,
     sub_batches: str = "",
@@ -100,8 +104,8 @@ def check_columns(
     """Check the columns of a DataFrame that is to be written.
 
     Args:
-        schema: What Spark will hand over.
-        extra: Columns that options name, which must be there, and what they may be.
+        schema: Of the rows that Spark will hand over.
+        extra: Columns that options name, which must be there, with their possible types.
         ignore_unknown: Whether columns that are neither known nor in `extra` are passed over.
         raw: Whether bodies are published as they are, without AMQP sections.
         sub_batches: The option that asks for sub-batches, as an error is to show it
@@ -164,7 +168,7 @@ def _check_fields(struct: pa.Field) -> None:
             raise BadColumn(name, f"there is no {identifier} beside it")
 
 
-def _check_type(name: str, found: pa.DataType, kind: Kind) -> None:
+def _check_type(name: str, found: pa.DataType, kind: ColumnKind) -> None:
     if not kind.fits(found):
         raise BadColumn(name, f"is {spark_name(found)}, must be {kind.words}")
 
@@ -183,3 +187,35 @@ def _nearest(name: str, names: Collection[str]) -> str:
     near = get_close_matches(lower, names, n=1)
     meant = near[0] if near else _KNOWN_ELSEWHERE.get(lower)
     return f"did you mean {meant!r}? " if meant in names else ""
+
+
+_NAMES: Final = {
+    pa.null(): "void",
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.date32(): "date",
+}
+
+
+def spark_name(kind: pa.DataType) -> str:
+    """Return a type as Spark's DDL has it; Arrow's own text where Spark has no such type."""
+    if kinds.is_map(kind):
+        return f"map<{spark_name(kind.key_type)},{spark_name(kind.item_type)}>"
+    if kinds.is_list(kind) or kinds.is_large_list(kind):
+        return f"array<{spark_name(kind.value_type)}>"
+    if kinds.is_struct(kind):
+        return f"struct<{','.join(f'{field.name}:{spark_name(field.type)}' for field in kind)}>"
+    if kinds.is_timestamp(kind):
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
+    if kinds.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _NAMES.get(kind, str(kind))

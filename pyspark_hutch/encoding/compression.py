@@ -20,7 +20,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
 from pyspark_hutch.encoding.crc32c import masked_crc32c
 
 
@@ -50,7 +50,7 @@ _SNAPPY_BLOCK_BYTES: Final = 64 << 10
 _CRC_BYTES: Final = 4
 
 
-def compress(codec: Codec, source: memoryview) -> bytes:
+def compress(codec: SubBatchCodec, source: memoryview) -> bytes:
     """Compress the items of a sub-batch."""
     return _WAYS[codec](source)
 
@@ -91,10 +91,10 @@ def _zstd(source: memoryview) -> bytes:
     return bytes(pa.Codec("zstd").compress(source, asbytes=True))
 
 
-_WAYS: Final[dict[Codec, Callable[[memoryview], bytes]]] = {
-    Codec.NONE: bytes,
-    Codec.GZIP: _gzip,
-    Codec.SNAPPY: _snappy,
-    Codec.LZ4: _lz4,
-    Codec.ZSTD: _zstd,
+_WAYS: Final[dict[SubBatchCodec, Callable[[memoryview], bytes]]] = {
+    SubBatchCodec.NONE: bytes,
+    SubBatchCodec.GZIP: _gzip,
+    SubBatchCodec.SNAPPY: _snappy,
+    SubBatchCodec.LZ4: _lz4,
+    SubBatchCodec.ZSTD: _zstd,
 }

@@ -29,7 +29,7 @@ _TABLE: Final = _table()
 
 
 def _lane_shift() -> list[list[int]]:
-    """Tabulate what a lane of zeros does to each value of each byte of a checksum."""
+    """Tabulate the effect of a lane of zeros on each value of each byte of a checksum."""
     crcs = np.concatenate([np.arange(256, dtype=np.uint32) << shift for shift in (0, 8, 16, 24)])
     for _ in range(_LANE_BYTES):
         crcs = _TABLE[crcs & 0xFF] ^ (crcs >> 8)

@@ -21,9 +21,9 @@ class MessageTooLarge(EncodingError):
     """A message that fits no frame that the server takes, or no sub-batch.
 
     Attributes:
-        what: What it would have to fit, `frame` or `sub-batch`.
-        size: What it needs there, in bytes.
-        limit: What there is, in bytes.
+        what: The thing that is too small for it, `frame` or `sub-batch`.
+        size: The bytes that it needs there.
+        limit: The bytes that there are.
     """
 
     def __init__(self, stream: str, what: str, size: int, limit: int) -> None:

@@ -49,7 +49,7 @@ FRAME_ENTRIES_MAX: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PublishFrame:
     """A Publish frame, or the entries of a frame.
 
     Attributes:
@@ -65,14 +65,14 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FrameLimits:
     """Limits on the size of a frame.
 
     Attributes:
-        frame_bytes_max: The server's limit for what follows the size field; 0 for none.
+        frame_bytes_max: The server's limit for a frame without its size field; 0 for none.
         frame_bytes: Where a frame ends that could be longer; a single larger entry has its own.
-        entries_max: The same, in entries.
-        head_bytes: What stands before the entries, with the size field.
+        entries_max: Most entries of a frame.
+        head_bytes: Bytes before the entries, with the size field.
     """
 
     frame_bytes_max: int
@@ -91,7 +91,7 @@ class Limits:
         return min(self.largest, self.frame_bytes) + SIZE_BYTES - self.head_bytes
 
     def needed(self, entry_bytes: int) -> int:
-        """Return what follows the size field of a frame with these entries, in bytes."""
+        """Return the size of a frame with these entries, without its size field, in bytes."""
         return entry_bytes + self.head_bytes - SIZE_BYTES
 
 
@@ -102,10 +102,10 @@ class Packer(Protocol):
     def waiting_bytes(self) -> int:
         """Memory of the rows that are in no frame yet."""
 
-    def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
+    def add(self, messages: Messages, ids: Ids) -> Iterator[PublishFrame]:
         """Return the frames that became full."""
 
-    def flush(self) -> Iterator[Frame]:
+    def flush(self) -> Iterator[PublishFrame]:
         """Return frames of the waiting rows; more may be added afterwards."""
 
 
@@ -118,13 +118,13 @@ class MessagePacker:
         limits: Of frames.
     """
 
-    def __init__(self, stream: str, publisher_id: int | None, limits: Limits) -> None:
+    def __init__(self, stream: str, publisher_id: int | None, limits: FrameLimits) -> None:
         self._stream = stream
         self._publisher_id = publisher_id
         self._limits = limits
         self.waiting_bytes: Final = 0
 
-    def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
+    def add(self, messages: Messages, ids: Ids) -> Iterator[PublishFrame]:
         """Yield the frames of some messages, in their order; all rows are in them at the end.
 
         Args:
@@ -149,15 +149,17 @@ class MessagePacker:
             entry_bytes, count = int(sizes[first:following].sum()), following - first
             head = frame_head(version, self._publisher_id, count, entry_bytes)
             cut = [part[first:following] for part in parts]
-            yield Frame(joined(head, heads[first:following], cut), ids[first:following], count)
+            yield PublishFrame(
+                joined(head, heads[first:following], cut), ids[first:following], count
+            )
 
-    def flush(self) -> Iterator[Frame]:
+    def flush(self) -> Iterator[PublishFrame]:
         """Return nothing, since no row waits."""
         return iter(())
 
 
 def frame_head(version: int, publisher_id: int | None, count: int, entry_bytes: int) -> bytes:
-    """Return what stands before the entries of a frame; nothing without a publisher."""
+    """Return the bytes before the entries of a frame; none without a publisher."""
     if publisher_id is None:
         return b""
     size = entry_bytes + _FRAME_HEAD.size - SIZE_BYTES
@@ -184,8 +186,8 @@ def joined(before: bytes, heads: Octets, parts: list[pa.Array]) -> memoryview:
     return data_of(join(array_of(before + heads.tobytes(), positions), *parts))
 
 
-def _cuts(sizes: Counts, limits: Limits, stream: str) -> Iterator[tuple[int, int]]:
-    """Cut entries of these sizes into frames; give where each begins and where the next does."""
+def _cuts(sizes: Counts, limits: FrameLimits, stream: str) -> Iterator[tuple[int, int]]:
+    """Cut entries of these sizes into frames; yield where each begins and where the next does."""
     ends = np.cumsum(sizes)
     first, done = 0, 0
     while first < len(ends):

@@ -6,7 +6,7 @@
 A raw message is its body and nothing else. Routing keys and filter values are no part of messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +33,7 @@ class Messages:
     """Messages in the order of their rows; the arrays hold byte strings.
 
     Attributes:
-        before: What stands before each body; None for raw messages.
+        before: The bytes before each body; None for raw messages.
         bodies: The bodies, none of them null.
         filters: Filter values, null where a row has none; None if no row has one.
         sizes: Of the messages, in bytes.
@@ -55,21 +55,17 @@ class Messages:
     def take(self, rows: Counts) -> "Messages":
         """Return some of the messages, in the order of `rows`, as a copy."""
         indices = pa.array(rows)
-        return Messages(
-            before=None if self.before is None else self.before.take(indices),
-            bodies=self.bodies.take(indices),
-            filters=None if self.filters is None else self.filters.take(indices),
-            sizes=self.sizes[rows],
-        )
+        return self._chosen(lambda values: values.take(indices), self.sizes[rows])
 
     def between(self, first: int, following: int) -> "Messages":
         """Return the messages from `first` to the one before `following`, not copied."""
-        return Messages(
-            before=None if self.before is None else self.before[first:following],
-            bodies=self.bodies[first:following],
-            filters=None if self.filters is None else self.filters[first:following],
-            sizes=self.sizes[first:following],
+        return self._chosen(lambda values: values[first:following], self.sizes[first:following])
+
+    def _chosen(self, choose: Callable[[pa.Array], pa.Array], sizes: Counts) -> "Messages":
+        before, filters = (
+            None if values is None else choose(values) for values in (self.before, self.filters)
         )
+        return Messages(before, choose(self.bodies), filters, sizes)
 
 
 def concatenate(runs: Sequence[Messages]) -> Messages:

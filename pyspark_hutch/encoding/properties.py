@@ -69,20 +69,18 @@ def _only(present: pa.Array, values: pa.Array) -> pa.Array:
     return pc.if_else(present, values, pa.scalar(None, values.type))
 
 
-def _text(_column: str, values: pa.Array, nulls: Counts, _kinds: pa.Array | None) -> Cell:
-    octets = as_bytes(values)
-    return sections.heads(sections.STRING, sizes_of(octets), nulls=nulls), octets
+def _sized(constructor: int) -> "_Encoder":
+    def encode(column: str, values: pa.Array, nulls: Counts, _kinds: pa.Array | None) -> Cell:
+        octets = as_bytes(values)
+        if constructor == sections.SYMBOL:
+            sections.check_ascii(column, octets)
+        return sections.heads(constructor, sizes_of(octets), nulls=nulls), octets
+
+    return encode
 
 
-def _symbol(column: str, values: pa.Array, nulls: Counts, _kinds: pa.Array | None) -> Cell:
-    octets = as_bytes(values)
-    sections.check_ascii(column, octets)
-    return sections.heads(sections.SYMBOL, sizes_of(octets), nulls=nulls), octets
-
-
-def _binary(_column: str, values: pa.Array, nulls: Counts, _kinds: pa.Array | None) -> Cell:
-    octets = as_bytes(values)
-    return sections.heads(sections.BINARY, sizes_of(octets), nulls=nulls), octets
+_text, _binary = _sized(sections.STRING), _sized(sections.BINARY)
+_symbol = _sized(sections.SYMBOL)
 
 
 def _timestamp(_column: str, values: pa.Array, nulls: Counts, _kinds: pa.Array | None) -> Cell:

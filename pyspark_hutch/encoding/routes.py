@@ -60,7 +60,7 @@ class ToStream:
         return [Share(self._stream, None)] if len(batch) else []
 
 
-class ByHash:
+class RoutedByHash:
     """The partition by the hash of the key, as the official clients do.
 
     Args:
@@ -79,8 +79,8 @@ class ByHash:
         return shares(targets.astype(np.int32), self._partitions)
 
 
-class ByKey:
-    """The partitions that the key is bound to, which the server tells; a row goes to each of them.
+class RoutedByKey:
+    """The partitions that the key is bound to, by the server; a row goes to each of them.
 
     Args:
         super_stream: Names it in errors.
@@ -124,7 +124,7 @@ class ByKey:
         return routes
 
 
-class ByColumn:
+class RoutedByColumn:
     """The stream that a column names.
 
     Args:

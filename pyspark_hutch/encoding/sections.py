@@ -6,8 +6,8 @@
                                                                   the count on
     section     0x00 0x53 code | value
 
-A head is what stands before the bytes of a row's value. Heads are made apart from the values, so
-that a message is put together by one join. Strings of one row are encoded by
+The head of a row's value stands before its bytes. Heads are made apart from the values, so that a
+message is put together by one join. Strings of one row are encoded by
 `hutch/formats/amqp/writing.py`.
 
 Source: AMQP 1.0, parts 1.2 to 1.6.
@@ -61,7 +61,7 @@ def heads(
     Args:
         constructor: The one of the short form.
         sizes: Of the values, in bytes.
-        before: What stands before every head.
+        before: Bytes before every head.
         nulls: For each row -1, or how often AMQP's null stands there in place of a value, 0 or 1.
     """
     is_long = sizes > _SHORT_MAX

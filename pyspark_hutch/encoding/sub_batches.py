@@ -15,7 +15,7 @@ import numpy as np
 from hutch.formats.entries import (
     SUB_BATCH_RECORDS_MAX,
     UNCOMPRESSED_BYTES_MAX,
-    Codec,
+    SubBatchCodec,
     pack_sub_batch,
 )
 from pyspark_hutch.encoding.arrays import big_endian
@@ -24,11 +24,11 @@ from pyspark_hutch.encoding.errors import MessageTooLarge
 from pyspark_hutch.encoding.frames import (
     ID_BYTES,
     SIZE_BYTES,
-    Frame,
+    FrameLimits,
     Ids,
-    Limits,
     MessagePacker,
     Packer,
+    PublishFrame,
     frame_head,
     joined,
 )
@@ -37,7 +37,7 @@ from pyspark_hutch.encoding.messages import Messages, concatenate
 SUB_BATCH_BYTES: Final = 8 << 20
 """Bytes of a sub-batch before compression, so that waiting rows take little memory."""
 ARRAYS_BYTES: Final = 2 << 10
-"""About the memory of the arrays of one call that waits, without what they hold."""
+"""Memory of the arrays of one call that waits, without their contents; roughly."""
 ROW_BYTES: Final = 32
 """Memory for each row in them: the begin of its parts, its size and its publishing id."""
 
@@ -62,9 +62,9 @@ class SubBatchPacker:
         self,
         stream: str,
         publisher_id: int | None,
-        limits: Limits,
+        limits: FrameLimits,
         *,
-        codec: Codec,
+        codec: SubBatchCodec,
         records: int,
         sub_batch_bytes: int = SUB_BATCH_BYTES,
     ) -> None:
@@ -82,11 +82,11 @@ class SubBatchPacker:
 
     @property
     def waiting_bytes(self) -> int:
-        """Memory of the rows that wait: their bytes, and what numpy and Arrow need for arrays."""
+        """Memory of the rows that wait: their bytes, and the arrays of numpy and Arrow."""
         arrays = ARRAYS_BYTES * len(self._waiting) + ROW_BYTES * self._waiting_records
         return self._waiting_bytes + arrays
 
-    def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
+    def add(self, messages: Messages, ids: Ids) -> Iterator[PublishFrame]:
         """Return frames of the sub-batches that became full.
 
         Args:
@@ -106,11 +106,11 @@ class SubBatchPacker:
             return iter(())
         return self._pack(is_all=False)
 
-    def flush(self) -> Iterator[Frame]:
-        """Return what waits; the last sub-batch may have fewer rows."""
+    def flush(self) -> Iterator[PublishFrame]:
+        """Return frames of the rows that wait; the last sub-batch may have fewer rows."""
         return self._pack(is_all=True)
 
-    def _pack(self, *, is_all: bool) -> Iterator[Frame]:
+    def _pack(self, *, is_all: bool) -> Iterator[PublishFrame]:
         if not self._waiting:
             return
         messages = concatenate([messages for messages, _ in self._waiting])
@@ -159,7 +159,7 @@ class SubBatchPacker:
         before = b"" if self._publisher_id is None else publishing_id.to_bytes(ID_BYTES, "big")
         return before + pack_sub_batch(self._codec, len(messages), len(items), body)
 
-    def _frames(self, sub_batches: Iterator[tuple[bytes, int, int]]) -> Iterator[Frame]:
+    def _frames(self, sub_batches: Iterator[tuple[bytes, int, int]]) -> Iterator[PublishFrame]:
         """Put as many sub-batches into each frame as it may have."""
         held: list[tuple[bytes, int, int]] = []
         size = 0
@@ -173,9 +173,9 @@ class SubBatchPacker:
         if held:
             yield self._frame(held)
 
-    def _frame(self, held: list[tuple[bytes, int, int]]) -> Frame:
+    def _frame(self, held: list[tuple[bytes, int, int]]) -> PublishFrame:
         entries = b"".join(entry for entry, _, _ in held)
-        return Frame(
+        return PublishFrame(
             data=frame_head(1, self._publisher_id, len(held), len(entries)) + entries,
             ids=np.array([publishing_id for _, publishing_id, _ in held], np.uint64),
             records=sum(records for _, _, records in held),
@@ -201,11 +201,11 @@ class Packing:
             return f"compression={self.compression}"
         return f"subBatchSize={self.sub_batch_size}" if self.sub_batch_size > 1 else ""
 
-    def packer(self, stream: str, publisher_id: int | None, limits: Limits) -> Packer:
+    def packer(self, stream: str, publisher_id: int | None, limits: FrameLimits) -> Packer:
         """Make the packer of a stream's messages; without a publisher, of entries alone."""
         if not self.option:
             return MessagePacker(stream, publisher_id, limits)
-        codec = Codec[self.compression.upper()]
+        codec = SubBatchCodec[self.compression.upper()]
         return SubBatchPacker(
             stream, publisher_id, limits, codec=codec, records=self.sub_batch_size
         )

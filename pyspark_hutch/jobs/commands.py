@@ -7,14 +7,16 @@ and those that a server tells.
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark_hutch.jobs.archive import write_archive
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.preparation.extras import (
+from pyspark_hutch.jobs.output import write_archive
+from pyspark_hutch.jobs.preparation.functions import named_function
+from pyspark_hutch.jobs.preparation.installed import (
     ARROW,
     DELTA,
     ICEBERG,
@@ -23,9 +25,7 @@ from pyspark_hutch.jobs.preparation.extras import (
     SQLITE,
     require,
 )
-from pyspark_hutch.jobs.preparation.functions import named_function
-from pyspark_hutch.jobs.runs.progress import Progress
-from pyspark_hutch.jobs.sources import (
+from pyspark_hutch.jobs.preparation.sources import (
     Pace,
     fate_of,
     local,
@@ -34,12 +34,13 @@ from pyspark_hutch.jobs.sources import (
     table_name,
     writing,
 )
+from pyspark_hutch.jobs.runs.progress import JobProgress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_hutch.jobs.lakes import Lake
-    from pyspark_hutch.jobs.runs.batches import Done
+    from pyspark_hutch.jobs.runs.batches import JobResult
     from pyspark_hutch.jobs.transform import Transform
 
 EXIT_INTERRUPTED: Final = 130
@@ -80,6 +81,16 @@ def _session(
     )
 
 
+def _ask(source: dict[str, str] | None = None, targets: Sequence[dict[str, str]] = ()) -> None:
+    """Ask the servers for the streams of a read, and for those of writes."""
+    from pyspark_hutch.jobs.preparation.questions import ask_for_source, ask_for_target  # noqa: PLC0415
+
+    if source is not None:
+        ask_for_source(source)
+    for target in targets:
+        ask_for_target(target)
+
+
 def _read_options(options: Namespace) -> dict[str, str]:
     name = "superStream" if options.super_stream else "stream"
     found = {"endpoints": options.endpoints, name: options.stream}
@@ -98,11 +109,11 @@ def _write_options(options: Namespace, stream: str, endpoints: str) -> dict[str,
     return found
 
 
-def _code(done: "Done") -> int:
+def _code(done: "JobResult") -> int:
     return EXIT_INTERRUPTED if done.is_interrupted else 0
 
 
-def _tell_left_out(done: "Done", read_options: dict[str, str]) -> None:
+def _tell_left_out(done: "JobResult", read_options: dict[str, str]) -> None:
     if done.left_out and fate_of(read_options) == "skip":
         sys.stderr.write(f"hutch: {done.left_out:,} offsets have no row: bad sub-batches\n")
 
@@ -119,10 +130,8 @@ def _to_lake(options: Namespace) -> int:
         table_name(table)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.preparation.questions import ask_for_source  # noqa: PLC0415
-
         _lake(options.format, options.target, table).check()
-        ask_for_source(read_options)
+        _ask(read_options)
 
     with _session(options, ask, *packages) as spark:
         from pyspark_hutch.jobs.to_lake import to_lake  # noqa: PLC0415
@@ -130,7 +139,7 @@ def _to_lake(options: Namespace) -> int:
         lake = _lake(options.format, options.target, table)
         pace = Pace(options.checkpoint, options.continuous)
         columns = options.columns
-        progress = Progress(sys.stderr)
+        progress = JobProgress(sys.stderr)
         done = to_lake(spark, read_options, lake, columns=columns, pace=pace, progress=progress)
     _tell_left_out(done, read_options)
     return _code(done)
@@ -155,18 +164,14 @@ def _from_files(options: Namespace) -> int:
     if kind is None:
         raise WrongArgument(f"{options.files}: the name does not tell the format; add --format")
     write_options = _write_options(options, options.stream, ENDPOINTS)
+    with _session(options, partial(_ask, targets=[write_options])) as spark:
+        from pyspark_hutch.jobs.from_files import InputFiles, from_files  # noqa: PLC0415
 
-    def ask() -> None:
-        from pyspark_hutch.jobs.preparation.questions import ask_for_target  # noqa: PLC0415
-
-        ask_for_target(write_options)
-
-    with _session(options, ask) as spark:
-        from pyspark_hutch.jobs.from_files import Files, from_files  # noqa: PLC0415
-
-        files = Files(options.files, kind, dict(options.read_option), options.body, options.key)
+        files = InputFiles(
+            options.files, kind, dict(options.read_option), options.body, options.key
+        )
         pace = Pace(options.checkpoint)
-        done = from_files(spark, files, write_options, pace=pace, progress=Progress(sys.stderr))
+        done = from_files(spark, files, write_options, pace=pace, progress=JobProgress(sys.stderr))
     return _code(done)
 
 
@@ -178,21 +183,18 @@ def _copy(options: Namespace) -> int:
     transform = _transform(options)
 
     def ask() -> None:
-        from pyspark_hutch.jobs.preparation.questions import ask_for_source, ask_for_target  # noqa: PLC0415
-        from pyspark_hutch.jobs.to_stream import Target  # noqa: PLC0415
+        from pyspark_hutch.jobs.to_stream import CopyTarget  # noqa: PLC0415
 
-        target = Target(write_options, options.bad_rows)
+        target = CopyTarget(write_options, options.bad_rows)
         target.refuse_source(read_options)
-        ask_for_source(read_options)
-        for written in filter(None, (write_options, target.dead_letters)):
-            ask_for_target(written)
+        _ask(read_options, [*filter(None, (write_options, target.dead_letters))])
 
     with _session(options, ask) as spark:
-        from pyspark_hutch.jobs.to_stream import Target, copy  # noqa: PLC0415
+        from pyspark_hutch.jobs.to_stream import CopyTarget, copy  # noqa: PLC0415
 
-        target = Target(write_options, options.bad_rows)
+        target = CopyTarget(write_options, options.bad_rows)
         pace = Pace(options.checkpoint, options.continuous)
-        progress = Progress(sys.stderr)
+        progress = JobProgress(sys.stderr)
         done = copy(spark, read_options, target, transform, pace=pace, progress=progress)
     if done.bad:
         became = "were left out" if options.bad_rows == "drop" else f"went to {options.bad_rows}"
@@ -215,16 +217,10 @@ def _transform(options: Namespace) -> "Transform":
 
 def _report(options: Namespace) -> int:
     read_options = _read_options(options)
-
-    def ask() -> None:
-        from pyspark_hutch.jobs.preparation.questions import ask_for_source  # noqa: PLC0415
-
-        ask_for_source(read_options)
-
-    with _session(options, ask, PLOTS) as spark:
+    with _session(options, partial(_ask, read_options), PLOTS) as spark:
         from pyspark_hutch.jobs.report import report  # noqa: PLC0415
 
-        file, progress = Path(options.file), Progress(sys.stderr)
+        file, progress = Path(options.file), JobProgress(sys.stderr)
         done = report(spark, read_options, file, key=options.key, progress=progress)
     sys.stdout.write(f"{options.file}\n")
     _tell_left_out(done, read_options)

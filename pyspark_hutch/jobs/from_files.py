@@ -13,10 +13,10 @@ from pyspark.sql.types import StructType
 from pyspark_hutch.encoding.columns import COLUMNS
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, counted, done_of
-from pyspark_hutch.jobs.runs.batches import BatchName, Done, run_batches, spark_errors
-from pyspark_hutch.jobs.runs.progress import Progress, Standing
+from pyspark_hutch.jobs.preparation.sources import Pace, writing
+from pyspark_hutch.jobs.runs.batches import BatchName, JobResult, run_batches, spark_errors
+from pyspark_hutch.jobs.runs.progress import JobProgress, Standing
 from pyspark_hutch.jobs.runs.saves import save, saves_once
-from pyspark_hutch.jobs.sources import Pace, writing
 
 FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
     "parquet": {},
@@ -32,7 +32,7 @@ KEY: Final = "routing_key"
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class InputFiles:
     """The files to read.
 
     Attributes:
@@ -52,17 +52,17 @@ class Files:
 
 def from_files(
     spark: SparkSession,
-    files: Files,
+    files: InputFiles,
     options: Mapping[str, str],
     *,
     pace: Pace | None = None,
-    progress: Progress | None = None,
-) -> Done:
+    progress: JobProgress | None = None,
+) -> JobResult:
     """Publish the rows of files: with a checkpoint and on Hutch each once, else at least once.
 
     Args:
         spark: The session.
-        files: What is read.
+        files: Where they are, and their form.
         options: Of the write, as `frame.write.format("hutch")` takes them.
         pace: Where it notes which files are done; without a checkpoint it publishes all of them.
         progress: Shows how far it is.
@@ -86,7 +86,7 @@ def from_files(
     is_once = has_names and saves_once(target, messages.columns)
     batches: list[int] = []
 
-    def handle(batch: DataFrame, name: BatchName) -> Done:
+    def handle(batch: DataFrame, name: BatchName) -> JobResult:
         observed, seen = counted(batch)
         save(observed, target, name if is_once else None)
         batches.append(name.number)
@@ -107,8 +107,8 @@ class _Found(NamedTuple):
     schema: StructType
 
 
-def _looked_at(spark: SparkSession, files: Files, options: Mapping[str, str]) -> _Found:
-    """Return how many files there are, how large they are, and what is in them."""
+def _looked_at(spark: SparkSession, files: InputFiles, options: Mapping[str, str]) -> _Found:
+    """Return the count of the files, their size, one of their names, and their schema."""
     with spark_errors(f"{files.path} cannot be read: "):
         sizes = spark.read.format("binaryFile").load(files.path)
         count, size, one = sizes.agg(f.count("path"), f.sum("length"), f.max("path")).collect()[0]
@@ -125,12 +125,12 @@ def _pattern(path: str, found: _Found) -> str:
 
 
 def _files_at_once(count: int, size: int) -> int:
-    """Return how many files a batch takes: what makes up its bytes, if they are all alike."""
+    """Return how many files a batch takes: those of its bytes, if all are equally large."""
     return max(1, min(BATCH_FILES_MAX, int(BATCH_BYTES / max(size / count, 1))))
 
 
-def _messages(rows: DataFrame, files: Files) -> DataFrame:
-    """Return the columns that are written: a body, and what else a message can have."""
+def _messages(rows: DataFrame, files: InputFiles) -> DataFrame:
+    """Return the columns that are written: a body, and all others that a message can have."""
     columns = {name: f.col(f"`{name.replace('`', '``')}`") for name in rows.columns}
     for name in (files.body, files.key):
         if name is not None and name not in columns:

@@ -10,8 +10,8 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from pyspark_hutch.jobs.lakes import SIGNS, TableLake
+from pyspark_hutch.jobs.preparation.sources import table_name
 from pyspark_hutch.jobs.runs.batches import BatchName
-from pyspark_hutch.jobs.sources import table_name
 
 QUERY: Final = "hutch.query"
 BATCH: Final = "hutch.batch"

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.runs.batches import BatchName, Done
-from pyspark_hutch.jobs.sources import local
+from pyspark_hutch.jobs.preparation.sources import local
+from pyspark_hutch.jobs.runs.batches import BatchName, JobResult
 
 BODY: Final = "body"
 SIGNS: Final = {"parquet": "batch=*", "delta": "_delta_log", "iceberg": "catalog.db"}
@@ -51,7 +51,7 @@ class Lake(ABC):
                 )
 
     @abstractmethod
-    def write(self, batch: DataFrame, name: BatchName) -> Done:
+    def write(self, batch: DataFrame, name: BatchName) -> JobResult:
         """Write a batch, if it is not there."""
 
     def _has(self, spark: SparkSession | None, sign: str) -> bool:  # noqa: ARG002  # it is here
@@ -73,10 +73,10 @@ class ParquetLake(Lake):
         """Keep the path."""
         super().__init__(path.rstrip("/") or "/")
 
-    def write(self, batch: DataFrame, name: BatchName) -> Done:
+    def write(self, batch: DataFrame, name: BatchName) -> JobResult:
         inner = f"batch={name.text}"
         if self._has(batch.sparkSession, f"{inner}/_SUCCESS"):
-            return Done(is_unread=True)
+            return JobResult(is_unread=True)
         observed, seen = counted(batch)
         observed.write.mode("overwrite").parquet(f"{self.folder}/{inner}")
         return done_of(seen)
@@ -97,14 +97,14 @@ class TableLake(Lake):
         """Keep the path; raises WrongArgument if it is not of this machine."""
         super().__init__(str(local(path)))
 
-    def write(self, batch: DataFrame, name: BatchName) -> Done:
+    def write(self, batch: DataFrame, name: BatchName) -> JobResult:
         if self._latest(name.query) >= name.number:
-            return Done(is_unread=True)
+            return JobResult(is_unread=True)
         rows = gathered(batch)
         if rows.num_rows:
             self._append(rows, name)
         size = pc.sum(pc.binary_length(rows[BODY])).as_py() if BODY in rows.column_names else 0
-        return Done(rows.num_rows, size or 0)
+        return JobResult(rows.num_rows, size or 0)
 
     @abstractmethod
     def _latest(self, query: str) -> int:
@@ -122,10 +122,10 @@ def counted(batch: DataFrame) -> tuple[DataFrame, Observation]:
     return batch.observe(seen, f.count(f.lit(1)).alias("rows"), sizes.alias("size")), seen
 
 
-def done_of(seen: Observation) -> Done:
-    """Return what was counted, once the rows have passed."""
+def done_of(seen: Observation) -> JobResult:
+    """Return the counts of an observation, once the rows have passed."""
     found = seen.get
-    return Done(found["rows"] or 0, found["size"] or 0, found.get("bad", 0))
+    return JobResult(found["rows"] or 0, found["size"] or 0, found.get("bad", 0))
 
 
 def gathered(batch: DataFrame) -> pa.Table:

@@ -10,18 +10,18 @@ from pyspark.sql import functions as f
 
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.output import written_whole
+from pyspark_hutch.jobs.preparation.sources import name_of
 from pyspark_hutch.jobs.report_page import page
 from pyspark_hutch.jobs.runs.batches import (
     BatchName,
-    Done,
+    JobResult,
     RowsLeft,
     read_stream,
     run_batches,
     spark_errors,
 )
-from pyspark_hutch.jobs.runs.progress import Progress
-from pyspark_hutch.jobs.sources import name_of
-from pyspark_hutch.jobs.statistics import BINS_PER_DOUBLING, Group, Statistics
+from pyspark_hutch.jobs.runs.progress import JobProgress
+from pyspark_hutch.jobs.statistics import BINS_PER_DOUBLING, RowGroup, Statistics
 
 BUDGETS: Final = {"maxOffsetsPerTrigger": "1000000"}
 KEYS_OF_BATCH_MAX: Final = 20_000
@@ -40,9 +40,9 @@ def report(
     file: Path,
     *,
     key: str | None = None,
-    progress: Progress | None = None,
-) -> Done:
-    """Write a report about what streams hold now.
+    progress: JobProgress | None = None,
+) -> JobResult:
+    """Write a report about the rows that streams hold now.
 
     Ctrl-C ends the reading after a batch; the report is then about the rows until there.
 
@@ -63,7 +63,7 @@ def report(
     rows = _measured(source, key)
     found = Statistics()
 
-    def handle(batch: DataFrame, _: BatchName) -> Done:
+    def handle(batch: DataFrame, _: BatchName) -> JobResult:
         return _gather(batch, found)
 
     with written_whole(file) as out:  # a page that cannot be written is told before the reading
@@ -88,7 +88,7 @@ def _measured(source: DataFrame, key: str | None) -> DataFrame:
         return source.select(*columns)
 
 
-def _gather(batch: DataFrame, found: Statistics) -> Done:
+def _gather(batch: DataFrame, found: Statistics) -> JobResult:
     has_keys = "key" in batch.columns
     if has_keys:  # read once, counted twice
         batch = batch.persist()
@@ -97,7 +97,7 @@ def _gather(batch: DataFrame, found: Statistics) -> Done:
             f.count(f.lit(1)), f.sum("size"), f.min("size"), f.max("size")
         )
         before = (found.total.rows, found.total.size)
-        found.add(Group(*row) for row in groups.collect())
+        found.add(RowGroup(*row) for row in groups.collect())
         if has_keys:
             keys = batch.groupBy("key").agg(f.count(f.lit(1)).alias("rows"))
             top = keys.orderBy(f.desc("rows")).limit(KEYS_OF_BATCH_MAX).collect()
@@ -106,4 +106,4 @@ def _gather(batch: DataFrame, found: Statistics) -> Done:
     finally:
         if has_keys:
             batch.unpersist()
-    return Done(found.total.rows - before[0], found.total.size - before[1])
+    return JobResult(found.total.rows - before[0], found.total.size - before[1])

@@ -22,7 +22,7 @@ WIDTH_IN: Final = 9.0
 HEIGHT_IN: Final = 2.8
 _COLOUR: Final = "#2a6f97"
 _SETTINGS: Final[Any] = {"svg.hashsalt": "hutch", "svg.fonttype": "none", "font.size": 9}
-"""Salt of the names within a plot: with a fixed one the same rows give the same page."""
+"""Salt of the names within a plot: with a fixed one, equal rows give equal pages."""
 
 _NAMES: Final = re.compile(r'(?<= id=")|(?<=href="#)|(?<=url\(#)')
 

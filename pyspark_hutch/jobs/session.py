@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_hutch.datasource import DefaultSource
 from pyspark_hutch.jobs.errors import JobFailed, in_one_line
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 
 DEFAULTS: Final = {
     "spark.ui.enabled": "false",
@@ -57,7 +57,7 @@ def session(
         name: Of the application.
         master: Where it runs.
         settings: Spark's, which go before those here.
-        py_files: What is shipped to the workers, as the archive of `hutch pipeline zip`.
+        py_files: Files for the workers, as the archive of `hutch pipeline zip`.
         is_verbose: Whether Spark's warnings and traces are printed.
 
     Raises:
@@ -124,7 +124,7 @@ def _prepare(folder: Path, *, is_local: bool, is_verbose: bool) -> None:
 def _errors_to(log: Path | None) -> Iterator[None]:
     """Redirect the standard error of processes that are started here to a file.
 
-    The JVM and the workers beneath it print what no logger holds back: lines at the start, and
+    The JVM and the workers beneath it print lines that no logger holds back: some at the start, and
     tracebacks of a worker whose task was ended by another's failure.
     """
     if log is None:
@@ -142,7 +142,7 @@ def _errors_to(log: Path | None) -> Iterator[None]:
 
 
 def _cause(error: Exception, log: Path) -> str:
-    """Return why Spark does not start: by its log, or by what the JVM said if it did not start."""
+    """Return why Spark does not start: by its log, or by the JVM's words if that did not start."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     logged = _ERROR.search(text)
     if logged is not None:

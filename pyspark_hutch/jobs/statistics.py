@@ -16,7 +16,7 @@ KEYS_MAX: Final = 100_000
 GAPS_MAX: Final = 20
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """Rows of one stream that were stored at one time and are about as large.
 
     Attributes:
@@ -84,7 +84,7 @@ class Curve:
             self.buckets.setdefault(index // 2, Sum()).add(found.rows, found.size)
 
     def points(self) -> Iterable[tuple[int, Sum]]:
-        """Yield the beginning of each bucket in milliseconds and what it has, empty ones too."""
+        """Yield the beginning of each bucket in milliseconds and its sums, empty ones too."""
         if not self.buckets:
             return
         for index in range(min(self.buckets), max(self.buckets) + 1):
@@ -97,7 +97,7 @@ class Statistics:
 
     Attributes:
         total: Of all rows.
-        streams: The same by stream.
+        streams: Sums by stream.
         smallest: Size of the smallest body; None before the first row.
         largest: Size of the largest.
         curve: Over time.
@@ -122,7 +122,7 @@ class Statistics:
     last_ms: int | None = None
     _ends: dict[str, int] = field(default_factory=dict)
 
-    def add(self, groups: Iterable[Group]) -> None:
+    def add(self, groups: Iterable[RowGroup]) -> None:
         """Add the groups of a batch; batches come in the order of time within each stream."""
         found = []
         for group in sorted(groups, key=lambda group: (group.stream, group.time_ms)):
@@ -141,7 +141,7 @@ class Statistics:
             self.keys = Counter(dict(self.keys.most_common(KEYS_MAX)))
             self.keys_dropped = True
 
-    def _count(self, group: Group) -> None:
+    def _count(self, group: RowGroup) -> None:
         self.total.add(group.rows, group.size)
         self.streams.setdefault(group.stream, Sum()).add(group.rows, group.size)
         self.curve.add(group.time_ms, group.rows, group.size)
@@ -161,7 +161,7 @@ class Statistics:
         return (self.last_ms - self.first_ms) / 1000
 
     def percentile(self, share: float) -> int:
-        """Return the size that so large a share of the bodies has at most, to the end of a bin."""
+        """Return the size that this share of the bodies does not exceed, to the end of a bin."""
         wanted = share * self.total.rows
         seen = 0
         for each in sorted(self.sizes):

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from pyspark_hutch.jobs.lakes import Lake
-from pyspark_hutch.jobs.runs.batches import Done, RowsLeft, read_stream, run_batches
-from pyspark_hutch.jobs.runs.progress import Progress
-from pyspark_hutch.jobs.sources import Pace, name_of
+from pyspark_hutch.jobs.preparation.sources import Pace, name_of
+from pyspark_hutch.jobs.runs.batches import JobResult, RowsLeft, read_stream, run_batches
+from pyspark_hutch.jobs.runs.progress import JobProgress
 
 
 def to_lake(
@@ -17,8 +17,8 @@ def to_lake(
     *,
     columns: str | None = None,
     pace: Pace | None = None,
-    progress: Progress | None = None,
-) -> Done:
+    progress: JobProgress | None = None,
+) -> JobResult:
     """Land the rows of streams.
 
     Args:

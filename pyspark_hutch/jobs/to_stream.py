@@ -11,13 +11,14 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType
 
+from pyspark_hutch.columns import column
 from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, done_of
-from pyspark_hutch.jobs.runs.batches import BatchName, Done, RowsLeft, read_stream, run_batches
-from pyspark_hutch.jobs.runs.progress import Progress
+from pyspark_hutch.jobs.preparation.sources import Pace, fate_of, name_of, writing
+from pyspark_hutch.jobs.runs.batches import BatchName, JobResult, RowsLeft, read_stream, run_batches
+from pyspark_hutch.jobs.runs.progress import JobProgress
 from pyspark_hutch.jobs.runs.saves import save, saves_once
-from pyspark_hutch.jobs.sources import Pace, fate_of, name_of, writing
 from pyspark_hutch.jobs.transform import (
     BAD_SUB_BATCH,
     OUTPUT,
@@ -27,7 +28,6 @@ from pyspark_hutch.jobs.transform import (
     WRITTEN,
     Transform,
 )
-from pyspark_hutch.rows.columns import column
 
 FAIL: Final = "fail"
 DROP: Final = "drop"
@@ -42,12 +42,12 @@ _OF_ONE_TARGET: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CopyTarget:
     """The target of a copy.
 
     Attributes:
         options: Of the write, as `frame.write.format("hutch")` takes them.
-        bad_rows: What becomes of rows that cannot be copied: `fail`, `drop`, or the name of a
+        bad_rows: The fate of rows that cannot be copied: `fail`, `drop`, or the name of a
             stream.
         is_once: Whether batches are saved once; `copy` finds that out.
     """
@@ -92,12 +92,12 @@ class Target:
 def copy(
     spark: SparkSession,
     options: Mapping[str, str],
-    target: Target,
+    target: CopyTarget,
     transform: Transform,
     *,
     pace: Pace,
-    progress: Progress | None = None,
-) -> Done:
+    progress: JobProgress | None = None,
+) -> JobResult:
     """Copy the rows of streams: on Hutch each once, else at least once.
 
     Args:
@@ -105,7 +105,7 @@ def copy(
         options: Of the read, as `spark.readStream.format("hutch")` takes them. Without a start it
             begins at the first row, without a budget a batch has 500,000 rows or 128 MiB at most.
         target: Where to.
-        transform: What happens to a row on its way. Of its fields `fails` is the target's to say.
+        transform: The change of each row on its way. Of its fields `fails` is the target's to say.
         pace: Whether it goes on, and where it notes how far it has come.
         progress: Shows how far it is.
 
@@ -127,7 +127,7 @@ def copy(
         spark, options, ", ".join(f"`{name}` {column(name).spark}" for name in names)
     )
 
-    def handle(batch: DataFrame, name: BatchName) -> Done:
+    def handle(batch: DataFrame, name: BatchName) -> JobResult:
         return _write(_transformed(batch, transform), target, name if is_once else None)
 
     return run_batches(rows, handle, pace.checkpoint, pace, progress, RowsLeft(options))
@@ -157,7 +157,7 @@ def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
     return lists.select(f.explode("rows").alias("row")).select("row.*")
 
 
-def _write(rows: DataFrame, target: Target, once: BatchName | None) -> Done:
+def _write(rows: DataFrame, target: CopyTarget, once: BatchName | None) -> JobResult:
     dead_letters = target.dead_letters
     if dead_letters is not None:  # both writes must see what the function did once
         rows = rows.persist()

@@ -18,10 +18,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_hutch.columns import TEXTS, column
 from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.jobs.errors import JobFailed, cut
 from pyspark_hutch.jobs.preparation.functions import NamedFunction
-from pyspark_hutch.rows.columns import TEXTS, column
 
 READ: Final = (
     "stream",
@@ -54,7 +54,7 @@ OUTPUT: Final = pa.struct(
         (REASON, pa.string()),
     ]
 )
-"""Columns that it may give; `reason` is set on bad rows only, by the job."""
+"""Columns of its rows; `reason` is set on bad rows only, by the job."""
 
 WRITTEN: Final = tuple(field.name for field in OUTPUT if field.name != REASON)
 REASON_CHARACTERS_MAX: Final = 500

@@ -187,7 +187,7 @@ def _skim(
     extents: cython.longlong[::1],
     slot: cython.Py_ssize_t,
 ) -> cython.int:
-    """Find the sections of the message in [start, end); gives what its body is."""
+    """Find the sections of the message in [start, end); return the kind of its body."""
     seen: cython.uint = 0
     kind: cython.int = _NOTHING
     position: cython.Py_ssize_t = start
@@ -231,7 +231,7 @@ def _find_body(
     extents: cython.longlong[::1],
     slot: cython.Py_ssize_t,
 ) -> cython.int:
-    """Find body and sections of the message in [start, end); gives what its body is."""
+    """Find body and sections of the message in [start, end); return the kind of its body."""
     size: cython.Py_ssize_t = end - start
     _say_raw(extents, slot, start, end)
     if size == 0:

@@ -7,7 +7,7 @@ from typing import Final
 from hutch.client.login import Endpoint
 from hutch.stream.offsets import at_timestamp
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.offsets.position import Place
+from pyspark_hutch.offsets.position import StreamPlace
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import Point, PointKind, Where
 from pyspark_hutch.options.read_settings import Unmatched
@@ -30,9 +30,9 @@ def offsets_of(
     Args:
         cluster: Is asked where times are.
         leaders: Where each stream lives; all streams of the query.
-        bounds: What each stream held when the query began. What came later counts as the end.
+        bounds: The range of each stream when the query began. Later rows count as the end.
         where: The user's choice.
-        unmatched: What a time means that is later than all rows: an error, or the end.
+        unmatched: The meaning of a time that is later than all rows: an error, or the end.
 
     Raises:
         WrongOption: Streams are missing or too many, or no row is as late as a time.
@@ -67,7 +67,7 @@ def refuse_beyond(bounds: Mapping[str, Bounds], offsets: Mapping[str, int], wher
 
 
 def _refuse_another(stream: str, point: Point, where: Where, held: Bounds) -> None:
-    if not Place(point.number, point.incarnation).may_be_in(held.generation):
+    if not StreamPlace(point.number, point.incarnation).may_be_in(held.generation):
         raise WrongOption(
             f"option {where.option}: stream {stream!r} was deleted and made again since its offset "
             f"{point.number} was noted; leave out its incarnation to begin there all the same"

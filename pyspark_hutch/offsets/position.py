@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 OFFSETS_MAX: Final = 1 << 63
-"""No stream has so many rows; servers and Spark hold offsets in 64 bits with a sign."""
+"""Above any offset: servers and Spark hold them in 64 bits with a sign."""
 
 
 class WrongPosition(ValueError):
@@ -21,7 +21,7 @@ class WrongPosition(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPlace:
     """The place of a query in one stream.
 
     Attributes:
@@ -37,10 +37,10 @@ class Place:
 
         Where one of the two is not known, it may be.
         """
-        return self.may_be_with(Place(0, incarnation_of(generation)))
+        return self.may_be_with(StreamPlace(0, incarnation_of(generation)))
 
-    def may_be_with(self, other: "Place") -> bool:
-        """Return whether it may be a place in the same stream as another, not made again between.
+    def may_be_with(self, other: "StreamPlace") -> bool:
+        """Return whether this and another place may be in one stream, not made again between.
 
         Where the incarnation of one of the two is not known, it may be.
         """
@@ -57,22 +57,22 @@ def incarnation_of(generation: int | None) -> str | None:
     return None if generation is None else str(generation)
 
 
-Position = Mapping[str, Place]
+Position = Mapping[str, StreamPlace]
 
 
-def position_of(document: object) -> dict[str, Place]:
+def position_of(document: object) -> dict[str, StreamPlace]:
     """Read a position that Spark gives back; raises WrongPosition."""
     if not isinstance(document, dict):
         raise WrongPosition(f"the checkpoint's position is no object of streams: {document!r:.80}")
     return {str(stream): _place_of(stream, value) for stream, value in document.items()}
 
 
-def _place_of(stream: object, value: object) -> Place:
+def _place_of(stream: object, value: object) -> StreamPlace:
     if isinstance(value, dict) and value.keys() <= {"i", "o"}:
         offset, incarnation = value.get("o"), value.get("i")
         is_known = incarnation is None or isinstance(incarnation, str)
         if type(offset) is int and 0 <= offset < OFFSETS_MAX and is_known:
-            return Place(offset, incarnation)
+            return StreamPlace(offset, incarnation)
     raise WrongPosition(
         f"the checkpoint's position of stream {stream!r} is no offset: {value!r:.80}"
     )
@@ -83,6 +83,6 @@ def document_of(position: Position) -> dict[str, dict[str, str | int]]:
     return {stream: _value_of(position[stream]) for stream in sorted(position)}
 
 
-def _value_of(place: Place) -> dict[str, str | int]:
+def _value_of(place: StreamPlace) -> dict[str, str | int]:
     known: dict[str, str | int] = {} if place.incarnation is None else {"i": place.incarnation}
     return known | {"o": place.offset}

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.read_settings import Source
+from pyspark_hutch.options.read_settings import ReadSource
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class PartitionStream:
     partition: int = 0
 
 
-def streams_of(cluster: Cluster, source: Source) -> tuple[PartitionStream, ...]:
+def streams_of(cluster: Cluster, source: ReadSource) -> tuple[PartitionStream, ...]:
     """Find the streams of a query, each once; asks the server for those of super streams.
 
     Raises:

@@ -7,7 +7,7 @@ from pyspark_hutch.options.errors import Unfit, shown
 from pyspark_hutch.options.kinds import (
     LIST_ITEMS_MAX,
     NAME_BYTES_MAX,
-    Kind,
+    ValueKind,
     checked_list,
     checked_text,
     is_integer,
@@ -102,12 +102,12 @@ def _indexes(name: str, value: object) -> tuple[int, ...]:
     return indexes
 
 
-METADATA_FIELDS: Final = Kind(f"names between commas of {', '.join(NAMED)}", _metadata_fields)
-APP_COLUMNS: Final = Kind(
+METADATA_FIELDS: Final = ValueKind(f"names between commas of {', '.join(NAMED)}", _metadata_fields)
+APP_COLUMNS: Final = ValueKind(
     f"names with a type, as tenant string, user_id bigint; types are {', '.join(_TYPES)}; an odd "
     f"name stands in backquotes",
     _app_columns,
 )
-ASSIGN: Final = Kind('JSON of super streams and partitions, as {"orders": [0, 2]}', _assign)
+ASSIGN: Final = ValueKind('JSON of super streams and partitions, as {"orders": [0, 2]}', _assign)
 FILTER_VALUES: Final = names(what="filter values")
 COLUMNS: Final = names(what="names of columns")

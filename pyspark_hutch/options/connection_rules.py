@@ -7,8 +7,8 @@ from pyspark_hutch.options.connection_settings import (
     GUEST,
     GUEST_PASSWORD,
     VHOST,
-    ConnectionSettings,
-    TlsSettings,
+    BrokerSettings,
+    BrokerTls,
 )
 from pyspark_hutch.options.endpoints import Uri
 from pyspark_hutch.options.given import Given
@@ -22,24 +22,24 @@ _PASSWORDS: Final[tuple[Literal["password", "passwordFile", "passwordEnv"], ...]
 )
 
 
-def connection_settings(given: Given) -> ConnectionSettings:
-    """Return the settings of connections; what contradicts is noted in `given`."""
+def connection_settings(given: Given) -> BrokerSettings:
+    """Return the settings of connections; contradictions are noted in `given`."""
     uri = given.value("uri", Uri)
     username = _one(given, "username", None if uri is None else uri.username)
     tls = _tls(given, uri)
-    return ConnectionSettings(
+    return BrokerSettings(
         endpoints=_endpoints(given, uri, tls=tls is not None),
         username=username or GUEST,
         password=_password(given, uri, username),
         vhost=_one(given, "vhost", None if uri is None else uri.vhost) or VHOST,
         tls=tls,
         client_properties=given.client_properties,
-        **given.fields(ConnectionSettings),
+        **given.fields(BrokerSettings),
     )
 
 
 def _one(given: Given, name: str, in_uri: str | None) -> str | None:
-    """Return the value of an option or of the URI; if both have one, it must be the same."""
+    """Return the value of an option or of the URI; if both have one, they must agree."""
     alone = given.value(name, str)
     if alone is not None and in_uri is not None and alone != in_uri:
         given.clash(("uri", name), "they say different things")
@@ -61,19 +61,19 @@ def _endpoints(given: Given, uri: Uri | None, *, tls: bool) -> tuple[Endpoint, .
     return named
 
 
-def _tls(given: Given, uri: Uri | None) -> TlsSettings | None:
+def _tls(given: Given, uri: Uri | None) -> BrokerTls | None:
     wanted = given.value("tls", bool)
     if wanted is not None and uri is not None and wanted != uri.tls:
         given.clash(("uri", "tls"), "a URI with TLS begins with rabbitmq-stream+tls://")
     if wanted is None:
         wanted = uri is not None and uri.tls
     if not wanted:
-        for name in given.given(*names_of(TlsSettings)):
+        for name in given.given(*names_of(BrokerTls)):
             given.need(name, "tls=true")
         return None
     if given.has("tls.key") and not given.has("tls.cert"):
         given.need("tls.key", "tls.cert")
-    return TlsSettings(**given.fields(TlsSettings))
+    return BrokerTls(**given.fields(BrokerTls))
 
 
 def _password(given: Given, uri: Uri | None, username: str | None) -> Password:

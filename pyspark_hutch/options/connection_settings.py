@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from hutch.client.login import Endpoint
 from pyspark_hutch.options.endpoints import ENDPOINTS, URI
 from pyspark_hutch.options.kinds import FLAG, NAME_BYTES_MAX, integer, one_of, text_of
-from pyspark_hutch.options.option import ALL, READ, Heading, Option, Part
+from pyspark_hutch.options.option import ALL, READ, Heading, Option, PartOption
 from pyspark_hutch.options.passwords import PASSWORD, VARIABLE, Password
 
 GUEST: Final = "guest"
@@ -30,7 +30,7 @@ _PATH: Final = text_of(takes="the path of a file")
 
 
 @dataclass(frozen=True, slots=True)
-class TlsSettings:
+class BrokerTls:
     """Settings of TLS; the files are read where a connection is opened."""
 
     ca: Annotated[
@@ -59,19 +59,19 @@ class TlsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionSettings:
+class BrokerSettings:
     """All that is needed to open connections to one broker."""
 
     endpoints: Annotated[
         tuple[Endpoint, ...],
         Heading("Servers"),
-        Part("endpoints", ALL, ENDPOINTS),
+        PartOption("endpoints", ALL, ENDPOINTS),
         "Servers to ask first. This or `uri` is needed.",
-        Part("uri", ALL, URI, hidden=True),
+        PartOption("uri", ALL, URI, hidden=True),
         "Server, user, password and virtual host in one; `%2F` stands for a `/` in a part.",
     ]
     vhost: Annotated[
-        str, Part("vhost", ALL, text_of(), without="`/`, or what `uri` says"), "Virtual host."
+        str, PartOption("vhost", ALL, text_of(), without="`/`, or what `uri` says"), "Virtual host."
     ] = VHOST
     advertised: Annotated[
         bool,
@@ -106,7 +106,7 @@ class ConnectionSettings:
         int,
         Option("pool.idleTimeoutMs", ALL, integer(0, IDLE_MS_MAX)),
         "How long a worker keeps a connection that no task uses.",
-        Part("pool.capacity", ALL, None),
+        PartOption("pool.capacity", ALL, None),
         "a worker keeps one connection for each server, and there is nothing to choose",
     ] = 30_000
     connection_name: Annotated[
@@ -121,29 +121,29 @@ class ConnectionSettings:
     ] = None
     client_properties: Annotated[
         tuple[tuple[str, str], ...],
-        Part("client.<name>", ALL, text_of(NAME_BYTES_MAX)),
+        PartOption("client.<name>", ALL, text_of(NAME_BYTES_MAX)),
         "Property of the connections that the server's tools show, its name in lower case; "
         f"at most {CLIENT_PROPERTIES_MAX}, and none of {', '.join(OWN_PROPERTIES)}.",
     ] = ()
     username: Annotated[
         str,
         Heading("User and password"),
-        Part("username", ALL, text_of(), without="`guest`, or what `uri` says"),
+        PartOption("username", ALL, text_of(), without="`guest`, or what `uri` says"),
         "User.",
     ] = GUEST
     password: Annotated[
         Password,
-        Part("password", ALL, PASSWORD, without="`guest` for the user `guest`", hidden=True),
+        PartOption("password", ALL, PASSWORD, without="`guest` for the user `guest`", hidden=True),
         "Password. It is shipped to the workers with the job; the next two are not.",
-        Part("passwordFile", ALL, _PATH),
+        PartOption("passwordFile", ALL, _PATH),
         "File that holds the password, read where a connection is opened: on the driver and on "
         "each worker. A line's end after it does not count.",
-        Part("passwordEnv", ALL, VARIABLE, hidden=True),
+        PartOption("passwordEnv", ALL, VARIABLE, hidden=True),
         "Environment variable that holds the password, read in the same places.",
     ] = GUEST_PASSWORD
     tls: Annotated[
-        TlsSettings | None,
+        BrokerTls | None,
         Heading("TLS"),
-        Part("tls", ALL, FLAG, without="`false`, or what `uri` says"),
+        PartOption("tls", ALL, FLAG, without="`false`, or what `uri` says"),
         "Whether connections use TLS; then the port is 5551 by default.",
     ] = None  # plain TCP

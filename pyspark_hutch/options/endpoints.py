@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from hutch.client.login import Endpoint
 from pyspark_hutch.options.errors import Unfit
-from pyspark_hutch.options.kinds import TEXT_BYTES_MAX, Kind, checked_text
+from pyspark_hutch.options.kinds import TEXT_BYTES_MAX, ValueKind, checked_text
 from pyspark_hutch.options.passwords import is_password
 
 PORT: Final = 5552
@@ -22,7 +22,7 @@ _SCHEMES: Final = {"rabbitmq-stream": False, "rabbitmq-stream+tls": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListedAddress:
     """A host and its port; None where the port is the usual one, which TLS decides."""
 
     host: str
@@ -37,14 +37,14 @@ class Address:
 class Uri:
     """Parts of a URI; None where it says nothing."""
 
-    address: Address
+    address: ListedAddress
     tls: bool
     username: str | None
     password: str | None = field(repr=False)
     vhost: str | None
 
 
-def _addresses(text: str) -> tuple[Address, ...]:
+def _addresses(text: str) -> tuple[ListedAddress, ...]:
     parts = text.split(",")
     if "@" in text:
         raise Unfit("takes no user or password: they have options of their own")
@@ -56,7 +56,7 @@ def _addresses(text: str) -> tuple[Address, ...]:
     return found
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> ListedAddress:
     """Return the address that `host`, `host:port` or `[IPv6]:port` stands for."""
     match = _BRACKETED.fullmatch(text) or _PLAIN.fullmatch(text)
     if match is None:
@@ -66,7 +66,7 @@ def address_of(text: str) -> Address:
     port = None if match[2] is None else int(match[2])
     if port is not None and not 0 < port <= PORT_MAX:
         raise Unfit(f"takes ports from 1 to {PORT_MAX}")
-    return Address(match[1], port)
+    return ListedAddress(match[1], port)
 
 
 def _check_ipv6(host: str) -> None:
@@ -122,10 +122,10 @@ def _decoded(part: str) -> str:
         raise Unfit("has a part that is no UTF-8") from None
 
 
-ENDPOINTS: Final = Kind(
+ENDPOINTS: Final = ValueKind(
     f"host:port between commas, an IPv6 address in brackets; the port is {PORT} by default",
     _addresses,
 )
-URI: Final = Kind(
+URI: Final = ValueKind(
     "rabbitmq-stream://user:password@host:port/vhost, or rabbitmq-stream+tls://… the same", _uri
 )

@@ -1,4 +1,4 @@
-"""Errors about options: one line that names the option, its value and what is allowed."""
+"""Errors about options: one line that names the option, its value, and the values allowed."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ class WrongOption(ValueError):
 class Unfit(ValueError):
     """A value that an option does not take; the text is the reason, without name and value.
 
-    An empty text stands for what the option takes.
+    An empty text stands for the `takes` of the option's kind.
     """
 
 

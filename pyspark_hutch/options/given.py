@@ -22,9 +22,9 @@ class Given:
     """Options that were given, with the defaults of those that were not.
 
     Attributes:
-        use: What they are for.
-        client_properties: What goes to the server as properties of the connection.
-        problems: What was found wrong since; `settle` raises it.
+        use: Their purpose.
+        client_properties: Properties of the connection, which go to the server.
+        problems: Faults that were found since; `settle` raises them.
     """
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
@@ -129,7 +129,7 @@ class Given:
         self.problems.append(f"options {listed} contradict each other: {reason}")
 
     def need(self, name: str, other: str) -> None:
-        """Note that an option does nothing without another, which is told as a user writes it."""
+        """Note that an option does nothing without another, which stands as a user writes it."""
         self.problems.append(f"option {self.shown(name)} needs {other}")
 
     def settle(self) -> None:

@@ -34,11 +34,11 @@ _UNITS_BYTES: Final = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """The values that an option takes.
 
     Attributes:
-        takes: What it takes, in words that go on after "takes".
+        takes: The range of values, in words that go on after "takes".
         parse: Makes the value of the text; raises `Unfit`.
         text: Makes a text of a value, as it is shown for a default.
     """
@@ -48,13 +48,13 @@ class Kind:
     text: Callable[[Any], str] = str
 
 
-def text_of(bytes_max: int = TEXT_BYTES_MAX, *, takes: str = "") -> Kind:
+def text_of(bytes_max: int = TEXT_BYTES_MAX, *, takes: str = "") -> ValueKind:
     """Return the kind of a text that is not empty."""
 
     def parse(text: str) -> str:
         return checked_text(text, bytes_max)
 
-    return Kind(takes or f"1 to {bytes_max:,} bytes of text", parse)
+    return ValueKind(takes or f"1 to {bytes_max:,} bytes of text", parse)
 
 
 def checked_text(text: str, bytes_max: int) -> str:
@@ -69,17 +69,20 @@ def bytes_of(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def integer(low: int, high: int = INTEGER_MAX) -> Kind:
+def integer(low: int, high: int = INTEGER_MAX) -> ValueKind:
     """Return the kind of a whole number."""
 
     def parse(text: str) -> int:
-        number = whole_number(text)
-        if not low <= number <= high:
-            raise Unfit("")
-        return number
+        return _in_range(whole_number(text), low, high)
 
     bound = f"from {low} to {high}" if high < INTEGER_MAX else f"from {low} on"
-    return Kind(f"a whole number {bound}", parse)
+    return ValueKind(f"a whole number {bound}", parse)
+
+
+def _in_range(number: int, low: int, high: int) -> int:
+    if not low <= number <= high:
+        raise Unfit("")
+    return number
 
 
 def whole_number(text: str) -> int:
@@ -89,7 +92,7 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def one_of(values: Mapping[str, object]) -> Kind:
+def one_of(values: Mapping[str, object]) -> ValueKind:
     """Return the kind of a word, in any case, that stands for a value."""
 
     def parse(text: str) -> object:
@@ -103,10 +106,10 @@ def one_of(values: Mapping[str, object]) -> Kind:
 
     *others, last = values
     takes = f"{', '.join(others)} or {last}" if others else last
-    return Kind(takes, parse, text_of_value)
+    return ValueKind(takes, parse, text_of_value)
 
 
-def choice(*words: str) -> Kind:
+def choice(*words: str) -> ValueKind:
     """Return the kind of one word of a few, in any case."""
     return one_of({word: word for word in words})
 
@@ -114,16 +117,13 @@ def choice(*words: str) -> Kind:
 FLAG: Final = one_of({"true": True, "false": False})
 
 
-def duration(low_ms: int, high_ms: int) -> Kind:
+def duration(low_ms: int, high_ms: int) -> ValueKind:
     """Return the kind of a time with its unit, in milliseconds."""
 
     def parse(text: str) -> int:
-        length_ms = duration_ms(text)
-        if not low_ms <= length_ms <= high_ms:
-            raise Unfit("")
-        return length_ms
+        return _in_range(duration_ms(text), low_ms, high_ms)
 
-    return Kind(
+    return ValueKind(
         f"a time with its unit, as 500ms, 10s, 15m, 1h or 7d, "
         f"from {shortest(low_ms)} to {shortest(high_ms)}",
         parse,
@@ -150,30 +150,29 @@ def shortest(length_ms: int) -> str:
     return f"{length_ms}ms"
 
 
-def size(low: int, high: int = INTEGER_MAX) -> Kind:
+def size(low: int, high: int = INTEGER_MAX) -> ValueKind:
     """Return the kind of a number of bytes, or of k, m, g or t of them (powers of 1,024)."""
 
     def parse(text: str) -> int:
         found = _SIZE.fullmatch(text.lower())
         if found is None or found[2] not in _UNITS_BYTES:
             raise Unfit("")
-        count = int(found[1]) * _UNITS_BYTES[found[2]]
-        if not low <= count <= high:
-            raise Unfit("")
-        return count
+        return _in_range(int(found[1]) * _UNITS_BYTES[found[2]], low, high)
 
     bound = f"from {low:,} to {high:,}" if high < INTEGER_MAX else f"from {low:,} on"
-    return Kind(f"bytes {bound}, also as 64k, 16m or 2g", parse)
+    return ValueKind(f"bytes {bound}, also as 64k, 16m or 2g", parse)
 
 
-def names(bytes_max: int = NAME_BYTES_MAX, *, what: str = "names") -> Kind:
+def names(bytes_max: int = NAME_BYTES_MAX, *, what: str = "names") -> ValueKind:
     """Return the kind of a list between commas, or of a JSON list of texts."""
 
     def parse(text: str) -> tuple[str, ...]:
         items = _json_texts(text) if text.startswith("[") else [i.strip() for i in text.split(",")]
         return checked_list(items, bytes_max)
 
-    return Kind(f"{what} of 1 to {bytes_max} bytes between commas, or a JSON list of them", parse)
+    return ValueKind(
+        f"{what} of 1 to {bytes_max} bytes between commas, or a JSON list of them", parse
+    )
 
 
 def _json_texts(text: str) -> list[str]:
@@ -197,7 +196,7 @@ def checked_list(items: list[str], bytes_max: int) -> tuple[str, ...]:
 
 
 def json_of(text: str) -> object:
-    """Return what a JSON text stands for; a key that stands twice in an object is refused."""
+    """Return the value of a JSON text; a key that stands twice in an object is refused."""
     if len(text) > JSON_CHARACTERS_MAX:
         raise Unfit(f"is longer than {JSON_CHARACTERS_MAX:,} characters")
     try:

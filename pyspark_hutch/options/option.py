@@ -1,8 +1,8 @@
 """Rows of the table of options: they stand as annotations on the fields of settings.
 
-A field with an `Option` holds its value. A field with one `Part` or more is made by a rule, of
-their values. The text behind an option is its meaning. The page has the options in the order of the
-fields; a `Heading` begins a group of them.
+A field with an `Option` holds its value. A field with one `PartOption` or more is made by a rule,
+of their values. The text behind an option is its meaning. The page has the options in the order of
+the fields; a `Heading` begins a group of them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from enum import Flag, auto
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Final, get_args, get_origin
 
-from pyspark_hutch.options.kinds import Kind
+from pyspark_hutch.options.kinds import ValueKind
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,9 +46,9 @@ class Option:
 
     Attributes:
         name: As users write it; Spark hands it over in lower case.
-        uses: What it is for.
-        kind: What it takes; None if it is refused whatever it is.
-        without: What holds without it, for the page, where there is no default text.
+        uses: Its purposes.
+        kind: The values that it takes; None if it is always refused.
+        without: The rule that holds without it, for the page, where there is no default text.
         default: The text that stands in for it; None if nothing does.
         hidden: Whether its value may be or hold a password, which no error may show.
         meaning: One line for the page of options. For a refused one the reason.
@@ -56,7 +56,7 @@ class Option:
 
     name: str
     uses: Use
-    kind: Kind | None
+    kind: ValueKind | None
     without: str = ""
     default: str | None = None
     hidden: bool = False
@@ -64,7 +64,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Option):
+class PartOption(Option):
     """An option of which a rule makes a field's value, alone or with others; or a refused one."""
 
 
@@ -81,7 +81,9 @@ def contents(settings: "type[DataclassInstance]") -> Iterator[Heading | Option]:
         for note, text in pairwise((*_notes(field.type), None)):
             if isinstance(note, Option):
                 assert isinstance(text, str), note.name
-                default = note.default if isinstance(note, Part) else _text(note, field.default)
+                default = (
+                    note.default if isinstance(note, PartOption) else _text(note, field.default)
+                )
                 yield replace(note, meaning=text, default=default)
             elif isinstance(note, Heading):
                 yield note
@@ -93,7 +95,7 @@ def filled(settings: "type[DataclassInstance]") -> Iterator[tuple[str, Option]]:
     """Yield each field that holds the value of an option, with the option."""
     for field in fields(settings):
         for note in _notes(field.type):
-            if isinstance(note, Option) and not isinstance(note, Part):
+            if isinstance(note, Option) and not isinstance(note, PartOption):
                 yield field.name, note
 
 

@@ -1,6 +1,6 @@
 """Writes the options of `docs/spark.md`: `python -m pyspark_hutch.options.page PAGE`.
 
-The page's own text stays as it is; what stands between the markers is written anew from the table.
+The page's own text stays as it is; the part between the markers is written anew from the table.
 """
 
 import sys
@@ -36,7 +36,7 @@ def document() -> str:
 
 
 def rewritten(page: str) -> str:
-    """Return a page with what stands between its markers written anew."""
+    """Return a page with the part between its markers written anew."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     assert begin, f"the page lacks {BEGIN}"

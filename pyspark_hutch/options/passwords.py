@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pyspark_hutch.options.errors import Unfit, WrongOption, shown
-from pyspark_hutch.options.kinds import Kind
+from pyspark_hutch.options.kinds import ValueKind
 
 PASSWORD_BYTES_MAX: Final = 4_096  # what is longer is something else, as a file named by mistake
 
@@ -36,7 +36,7 @@ def password_of(password: Password) -> str:
     """Return the password, read here and now.
 
     Raises:
-        WrongOption: A file or a variable holds none. What they hold is not told.
+        WrongOption: A file or a variable holds none. Their contents are not shown.
     """
     if password.source == "password":
         return password.text
@@ -79,5 +79,5 @@ def _variable(text: str) -> str:
     return text
 
 
-PASSWORD: Final = Kind(f"1 to {PASSWORD_BYTES_MAX:,} bytes of text", _password)
-VARIABLE: Final = Kind("the name of an environment variable", _variable)
+PASSWORD: Final = ValueKind(f"1 to {PASSWORD_BYTES_MAX:,} bytes of text", _password)
+VARIABLE: Final = ValueKind("the name of an environment variable", _variable)

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark_hutch.options.errors import Unfit, WrongOption, shown
 from pyspark_hutch.options.kinds import (
     INTEGER_MAX,
-    Kind,
+    ValueKind,
     duration_ms,
     is_integer,
     json_object,
@@ -154,7 +154,7 @@ def _plain_offset(value: object) -> Point | None:
 
 
 def _offset_with_incarnation(value: object) -> Point | None:
-    """Read what a checkpoint holds for a stream: `o` its next offset, `i` its incarnation."""
+    """Read a stream's place as a checkpoint holds it: `o` the next offset, `i` the incarnation."""
     if not isinstance(value, dict) or not {"o"} <= value.keys() <= {"i", "o"}:
         return None
     incarnation, point = value.get("i"), _plain_offset(value["o"])
@@ -197,10 +197,10 @@ def _iso_ms(text: str) -> int | None:
 
 _INSTANT: Final = "milliseconds since 1970, or ISO 8601 with its zone, as 2026-01-31T08:00:00Z"
 
-STARTING_OFFSETS: Final = Kind(
+STARTING_OFFSETS: Final = ValueKind(
     f"earliest, latest, {_BY_STREAM}, or a place before the end, as -1000 (rows) or -10 minutes",
     _starting,
 )
-ENDING_OFFSETS: Final = Kind(f"latest, or {_BY_STREAM}", _offsets)
-INSTANT: Final = Kind(_INSTANT, _instant)
-INSTANTS: Final = Kind(f"JSON by stream with {_INSTANT}", _instants)
+ENDING_OFFSETS: Final = ValueKind(f"latest, or {_BY_STREAM}", _offsets)
+INSTANT: Final = ValueKind(_INSTANT, _instant)
+INSTANTS: Final = ValueKind(f"JSON by stream with {_INSTANT}", _instants)

@@ -1,11 +1,11 @@
-"""Settings of a read from options, and what may not stand together in them."""
+"""Settings of a read from options, and options that may not stand together."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from pyspark_hutch.options.columns import CHUNK_FIELDS, FIELDS, NAMED
 from pyspark_hutch.options.connection_rules import connection_settings
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Use, names_of
@@ -22,7 +22,7 @@ from pyspark_hutch.options.read_settings import (
     Decoding,
     Filter,
     ReadSettings,
-    Source,
+    ReadSource,
     Splitting,
 )
 
@@ -31,8 +31,8 @@ STARTS: Final = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOff
 
 ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
-_SOURCES: Final = names_of(Source)
-_NOT_OF_RECORDS: Final = {*names_of(ConnectionSettings), *_SOURCES, "metadata"}
+_SOURCES: Final = names_of(ReadSource)
+_NOT_OF_RECORDS: Final = {*names_of(BrokerSettings), *_SOURCES, "metadata"}
 _OF_RECORDS: Final = [name for name in names_of(ReadSettings) if name not in _NOT_OF_RECORDS]
 _OF_AMQP: Final = ("applicationProperties", "appColumns")
 _COMPARABLE: Final = (PointKind.OFFSET, PointKind.TIMESTAMP)
@@ -66,7 +66,7 @@ def read_settings(options: Mapping[str, str], *, is_streaming: bool) -> ReadSett
     return settings
 
 
-def _source(given: Given) -> Source:
+def _source(given: Given) -> ReadSource:
     said = given.given(*_SOURCES)
     if not said:
         given.problems.append(
@@ -75,10 +75,10 @@ def _source(given: Given) -> Source:
         )
     if len(said) > 1:
         given.clash(said, "one of them says what is read")
-    return Source(**given.fields(Source))
+    return ReadSource(**given.fields(ReadSource))
 
 
-def _starting(given: Given, source: Source) -> Where:
+def _starting(given: Given, source: ReadSource) -> Where:
     is_batch = given.use is Use.BATCH_READ
     starting = _where(given, STARTS, EARLIEST if is_batch else LATEST)
     if is_batch and LATEST in _points(starting):
@@ -87,7 +87,7 @@ def _starting(given: Given, source: Source) -> Where:
     return starting
 
 
-def _ending(given: Given, source: Source, starting: Where) -> Where:
+def _ending(given: Given, source: ReadSource, starting: Where) -> Where:
     ending = _where(given, ENDS, LATEST)
     if EARLIEST in _points(ending):
         given.refuse(ending.option, "a read cannot end at earliest")
@@ -113,7 +113,7 @@ def _points(where: Where) -> list[Point]:
     return [point for _, point in where.by_stream]
 
 
-def _check_names(given: Given, where: Where, source: Source) -> None:
+def _check_names(given: Given, where: Where, source: ReadSource) -> None:
     """Compare the names with those of plain streams; partitions only the server knows."""
     if where.names and source.streams:
         try:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
 from pyspark_hutch.options.columns import APP_COLUMNS, ASSIGN, FILTER_VALUES, METADATA_FIELDS
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.kinds import (
     FLAG,
     NAME_BYTES_MAX,
@@ -16,7 +16,7 @@ from pyspark_hutch.options.kinds import (
     size,
     text_of,
 )
-from pyspark_hutch.options.option import ALL, READ, Heading, Option, Part, Use
+from pyspark_hutch.options.option import ALL, READ, Heading, Option, PartOption, Use
 from pyspark_hutch.options.places import ENDING_OFFSETS, INSTANT, INSTANTS, STARTING_OFFSETS, Where
 
 WEEK_MS: Final = 604_800_000
@@ -37,7 +37,7 @@ _LATER: Final = "rows are read over the protocol; reading segment files comes la
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReadSource:
     """The streams to read. Exactly one of the four is not empty."""
 
     streams: Annotated[
@@ -136,11 +136,11 @@ class Decoding:
     body_format: BodyFormat = AMQP
     extra_columns: Annotated[
         tuple[str, ...],  # in the order of the table of columns
-        Part("metadataFields", READ, METADATA_FIELDS),
+        PartOption("metadataFields", READ, METADATA_FIELDS),
         "Columns to add to the default ones; a schema of your own says the same.",
-        Part("includeProperties", READ, FLAG, default="false"),
+        PartOption("includeProperties", READ, FLAG, default="false"),
         "Short for `metadataFields=properties,application_properties`.",
-        Part("includeChunkInfo", READ, FLAG, default="false"),
+        PartOption("includeChunkInfo", READ, FLAG, default="false"),
         "Whether to add where in its chunk a row was: `chunk_id`, `entry_index`, `sub_index`.",
     ] = ()
     variant: Annotated[
@@ -184,22 +184,22 @@ class Filter:
 class ReadSettings:
     """A batch or streaming read."""
 
-    connection: ConnectionSettings
-    source: Annotated[Source, Heading("Streams")]
+    connection: BrokerSettings
+    source: Annotated[ReadSource, Heading("Streams")]
     describes_streams: Annotated[
         bool,  # a row for each stream, and no records
-        Part("metadata", Use.BATCH_READ, one_of({"streams": True})),
+        PartOption("metadata", Use.BATCH_READ, one_of({"streams": True})),
         "Gives a row for each stream with its offsets, bytes and place in a super stream, and "
         "reads no records. It needs Hutch.",
-        Part("readMode", READ, None),
+        PartOption("readMode", READ, None),
         _LATER,
-        Part("segmentRoot", READ, None),
+        PartOption("segmentRoot", READ, None),
         _LATER,
     ] = False
     starting: Annotated[
         Where,
         Heading("Where a read starts"),
-        Part(
+        PartOption(
             "startingOffsets",
             READ,
             STARTING_OFFSETS,
@@ -208,10 +208,10 @@ class ReadSettings:
         "First rows to read. A number in JSON is an offset, -2 the earliest, -1 the latest; it "
         "names each stream that is read, and partitions by their own names. `-1000` begins so many "
         "rows before the end, `-10 minutes` so long before the query.",
-        Part("startingTimestamp", READ, INSTANT),
+        PartOption("startingTimestamp", READ, INSTANT),
         "Time of the first rows to read, exact to the row; it goes before "
         "`startingOffsetsByTimestamp`, and that before `startingOffsets`.",
-        Part("startingOffsetsByTimestamp", READ, INSTANTS),
+        PartOption("startingOffsetsByTimestamp", READ, INSTANTS),
         'The same by stream, as `{"orders": 1767225600000}`.',
     ]
     unmatched_time: Annotated[
@@ -222,12 +222,12 @@ class ReadSettings:
     ending: Annotated[
         Where | None,  # None: a streaming read
         Heading("Where a batch read ends"),
-        Part("endingOffsets", Use.BATCH_READ, ENDING_OFFSETS, default="latest"),
+        PartOption("endingOffsets", Use.BATCH_READ, ENDING_OFFSETS, default="latest"),
         "First rows not to read; in JSON as in `startingOffsets`, without `earliest`.",
-        Part("endingTimestamp", Use.BATCH_READ, INSTANT),
+        PartOption("endingTimestamp", Use.BATCH_READ, INSTANT),
         "Time of the first rows not to read; it goes before `endingOffsetsByTimestamp`, and that "
         "before `endingOffsets`.",
-        Part("endingOffsetsByTimestamp", Use.BATCH_READ, INSTANTS),
+        PartOption("endingOffsetsByTimestamp", Use.BATCH_READ, INSTANTS),
         "The same by stream.",
     ]
     fail_on_data_loss: Annotated[

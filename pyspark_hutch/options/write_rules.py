@@ -1,4 +1,4 @@
-"""Settings of a write from options, and what may not stand together in them."""
+"""Settings of a write from options, and options that may not stand together."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,12 +6,17 @@ from typing import Final
 from pyspark_hutch.options.connection_rules import connection_settings
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Use, names_of
-from pyspark_hutch.options.write_settings import Creation, Dedup, Transaction, WriteSettings
+from pyspark_hutch.options.write_settings import (
+    Creation,
+    Dedup,
+    SaveTransaction,
+    StreamWriteSettings,
+)
 
 SUB_BATCH_COUNT: Final = 100  # rows of a compressed sub-batch; the clients' usual number
 
 
-def write_settings(options: Mapping[str, str], *, is_streaming: bool) -> WriteSettings:
+def write_settings(options: Mapping[str, str], *, is_streaming: bool) -> StreamWriteSettings:
     """Return the settings of a write.
 
     Raises:
@@ -22,7 +27,7 @@ def write_settings(options: Mapping[str, str], *, is_streaming: bool) -> WriteSe
     if stream is not None and super_stream is not None:
         given.clash(("stream", "superStream"), "one of them says where the rows go")
     _check_routing(given)
-    settings = WriteSettings(
+    settings = StreamWriteSettings(
         connection=connection_settings(given),
         stream=stream,
         super_stream=super_stream,
@@ -30,7 +35,7 @@ def write_settings(options: Mapping[str, str], *, is_streaming: bool) -> WriteSe
         transaction=_transaction(given),
         sub_batch_size=_sub_batch_size(given),
         creation=_creation(given),
-        **given.fields(WriteSettings),
+        **given.fields(StreamWriteSettings),
     )
     given.settle()
     return settings
@@ -69,7 +74,7 @@ def _dedup(given: Given) -> Dedup | None:
 
 
 def _check_plan(given: Given) -> None:
-    """Check that a row gets the same number whenever its task is tried again."""
+    """Check that a row keeps its number when its task is tried again."""
     by_column = given.has("publishingIdColumn")
     if given.has("producerKeyColumn") and not by_column:
         given.need("producerKeyColumn", "publishingIdColumn")
@@ -83,8 +88,8 @@ def _check_plan(given: Given) -> None:
         )
 
 
-def _transaction(given: Given) -> Transaction | None:
-    names = names_of(Transaction)
+def _transaction(given: Given) -> SaveTransaction | None:
+    names = names_of(SaveTransaction)
     said = given.given(*names)
     if said and given.certain("delivery", str) in {"none", "dedup"}:
         for name in said:
@@ -92,7 +97,7 @@ def _transaction(given: Given) -> Transaction | None:
         return None
     if said and len(said) < len(names):
         given.need(said[0], next(name for name in names if name not in said))
-    return Transaction(**given.fields(Transaction)) if said == list(names) else None
+    return SaveTransaction(**given.fields(SaveTransaction)) if said == list(names) else None
 
 
 def _creation(given: Given) -> Creation | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from hutch.formats.entries import SUB_BATCH_RECORDS_MAX
 from pyspark_hutch.options.columns import COLUMNS
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.kinds import (
     FLAG,
     NAME_BYTES_MAX,
@@ -15,7 +15,7 @@ from pyspark_hutch.options.kinds import (
     size,
     text_of,
 )
-from pyspark_hutch.options.option import WRITE, Heading, Option, Part, Use
+from pyspark_hutch.options.option import WRITE, Heading, Option, PartOption, Use
 from pyspark_hutch.options.read_settings import AMQP, BodyFormat
 
 AGE_MS_MIN: Final = 1_000  # a stream's age is in seconds
@@ -35,7 +35,7 @@ _COLUMN: Final = text_of(NAME_BYTES_MAX, takes="the name of a column")
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class SaveTransaction:
     """The name and number under which a save counts as done; a number at or below is dropped."""
 
     app_id: Annotated[
@@ -136,10 +136,10 @@ class Creation:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSettings:
+class StreamWriteSettings:
     """A batch or streaming write. Without a target each row names its stream."""
 
-    connection: ConnectionSettings
+    connection: BrokerSettings
     stream: str | None = None
     super_stream: str | None = None
     delivery: Annotated[
@@ -152,7 +152,9 @@ class WriteSettings:
         "producer has published before. `auto`: `staged` where the server has it, and the rows "
         "no filter values; else `none`.",
     ] = "auto"
-    transaction: Transaction | None = None  # None: a streaming write, or a save that counts alone
+    transaction: SaveTransaction | None = (
+        None  # None: a streaming write, or a save that counts alone
+    )
     dedup: Dedup | None = None  # None: `delivery` is another one
     in_flight_max: Annotated[
         int,
@@ -182,7 +184,7 @@ class WriteSettings:
     ] = "none"
     sub_batch_size: Annotated[
         int,
-        Part(
+        PartOption(
             "subBatchSize",
             WRITE,
             integer(1, SUB_BATCH_RECORDS_MAX),
@@ -199,6 +201,6 @@ class WriteSettings:
     creation: Annotated[
         Creation | None,
         Heading("Creating streams"),
-        Part("createStream", WRITE, FLAG, default="false"),
+        PartOption("createStream", WRITE, FLAG, default="false"),
         "Whether to create the stream or super stream if there is none.",
     ] = None

@@ -13,7 +13,7 @@ def share(
     sizes: Mapping[str, float] | None = None,
     passed: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """Spread a budget over streams, in proportion to what waits in each.
+    """Spread a budget over streams, in proportion to the rows that wait in each.
 
     Args:
         backlog: Rows that wait, by stream; none is negative.
@@ -67,7 +67,7 @@ class Patience:
 
         Args:
             rows_min: Fewer rows make no batch; None: any do.
-            delay_s: After so long without a batch fewer will do.
+            delay_s: Time without a batch after which fewer will do.
             now: Seconds of a clock that never goes back, here and in `is_due`.
         """
         self._rows_min = rows_min
@@ -75,7 +75,7 @@ class Patience:
         self._since = now
 
     def is_due(self, rows: int, now: float) -> bool:
-        """Return whether so many rows make a batch; if they do, the wait begins anew."""
+        """Return whether a number of rows makes a batch; if it does, the wait begins anew."""
         is_enough = self._rows_min is None or rows >= self._rows_min
         if rows == 0 or not (is_enough or now - self._since >= self._delay_s):
             return False

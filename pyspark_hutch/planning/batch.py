@@ -2,9 +2,9 @@
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
-from pyspark_hutch.options.read_settings import ReadSettings, Source
+from pyspark_hutch.options.read_settings import ReadSettings, ReadSource
 from pyspark_hutch.planning.fact_choice import facts_of
-from pyspark_hutch.planning.facts import Facts, Found
+from pyspark_hutch.planning.facts import PlanFacts, StreamsFound
 from pyspark_hutch.planning.splits import Split, StreamRange
 
 
@@ -29,8 +29,8 @@ def plan_batch(cluster: Cluster, settings: ReadSettings) -> list[Split]:
     return facts.split(found, ranges, settings.splitting)
 
 
-def describe_batch(cluster: Cluster, settings: ReadSettings) -> Found:
-    """Return the streams of a read and what they hold.
+def describe_batch(cluster: Cluster, settings: ReadSettings) -> StreamsFound:
+    """Return the streams of a read with the ranges that they hold.
 
     Raises:
         WrongOption: The server cannot describe streams.
@@ -39,11 +39,11 @@ def describe_batch(cluster: Cluster, settings: ReadSettings) -> Found:
     return all_of(cluster, facts_of(cluster, settings), settings.source)
 
 
-def all_of(cluster: Cluster, facts: Facts, source: Source) -> Found:
+def all_of(cluster: Cluster, facts: PlanFacts, source: ReadSource) -> StreamsFound:
     """Return the streams of a read, all of which must be there.
 
     Raises:
-        WrongOption: The option that names them does not fit what there is.
+        WrongOption: The option that names them does not fit the streams there.
         ClientError: One cannot be used or does not exist, or no server answers.
     """
     found = facts.find(source)

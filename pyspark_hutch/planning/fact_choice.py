@@ -1,4 +1,4 @@
-"""The choice between the sources of facts, by what the server can do."""
+"""The choice between the sources of facts, by the server's commands."""
 
 import time
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_settings import ReadSettings
-from pyspark_hutch.planning.facts import Facts
+from pyspark_hutch.planning.facts import PlanFacts
 from pyspark_hutch.planning.pipeline import PipelineFacts
 from pyspark_hutch.planning.stock import StockFacts
 
 
 def facts_of(
     cluster: Cluster, settings: ReadSettings, clock: Callable[[], float] = time.monotonic
-) -> Facts:
+) -> PlanFacts:
     """Return the source of facts for a read.
 
     Args:
@@ -22,7 +22,7 @@ def facts_of(
         clock: Seconds that never go back.
 
     Raises:
-        WrongOption: The read needs what only Hutch tells, and the server is another.
+        WrongOption: The read needs a fact that only Hutch has, and the server is another.
         ClientError: No server answers.
     """
     server = cluster.server()

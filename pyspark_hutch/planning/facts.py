@@ -1,4 +1,4 @@
-"""The facts that a plan rests on: which streams there are, what they hold, where they can be cut.
+"""The facts that a plan rests on: the streams, their ranges, the places to cut them.
 
 There are two sources of them. `stock.py` has the commands of the protocol, which every server
 serves. `pipeline.py` has those that Hutch serves beside them.
@@ -10,17 +10,17 @@ from typing import NamedTuple, Protocol
 from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.read_settings import Source, Splitting
+from pyspark_hutch.options.read_settings import ReadSource, Splitting
 from pyspark_hutch.planning.splits import Split, StreamRange
 
 
-class Found(NamedTuple):
+class StreamsFound(NamedTuple):
     """The streams of a query.
 
     Attributes:
         places: The streams by name.
         leaders: Where each lives.
-        bounds: What each holds.
+        bounds: The range that each holds.
         missing: Names of those that a query asks for, and that do not exist.
     """
 
@@ -37,36 +37,36 @@ class Reach(NamedTuple):
     high: int
 
 
-class Facts(Protocol):
+class PlanFacts(Protocol):
     """A source of facts. All of its methods ask a server, about all streams at once."""
 
-    def find(self, source: Source) -> Found:
+    def find(self, source: ReadSource) -> StreamsFound:
         """Find the streams of a query.
 
         Raises:
-            WrongOption: The option that names them does not fit what there is.
+            WrongOption: The option that names them does not fit the streams there.
             ClientError: One cannot be used, or no server answers.
         """
 
     def look(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
-        """Return what streams hold that were found before.
+        """Return the ranges of streams that were found before.
 
         Raises:
             Refused: One has gone.
             ClientError: One cannot be used, or no server answers.
         """
 
-    def chunks_at(self, found: Found, offsets: Mapping[str, int]) -> dict[str, int]:
-        """Return for an offset of each stream where its chunk begins."""
+    def chunks_at(self, found: StreamsFound, offsets: Mapping[str, int]) -> dict[str, int]:
+        """Return the first offset of the chunk that has an offset, for each stream."""
 
     def within(
         self,
-        found: Found,
+        found: StreamsFound,
         reaches: Mapping[str, Reach],
         bytes_max: int,
         passed: Mapping[str, int],
     ) -> dict[str, int]:
-        """Return how many rows of each stream have so many bytes together, in proportion.
+        """Return how many rows of each stream fit into a number of bytes, in proportion.
 
         Args:
             found: The streams.
@@ -79,9 +79,9 @@ class Facts(Protocol):
         """
 
     def split(
-        self, found: Found, ranges: Sequence[StreamRange], splitting: Splitting
+        self, found: StreamsFound, ranges: Sequence[StreamRange], splitting: Splitting
     ) -> list[Split]:
-        """Cut ranges into splits, one for each task; empty ranges give none.
+        """Cut ranges into splits, one for each task; empty ranges have none.
 
         Raises:
             WrongOption: There would be far too many splits.

@@ -1,4 +1,4 @@
-"""Cuts ranges into pieces of about equal bytes, at borders of chunks that the server has told.
+"""Cuts ranges into pieces of about equal bytes, at borders of chunks by the server.
 
 A border has an offset and the bytes before it, counted from the first chunk of a range.
 """
@@ -15,7 +15,7 @@ FINE_BYTES: Final = 4 << 20
 
 
 def merged(borders: Iterable[Border]) -> list[Border]:
-    """Return borders of plans that begin with the same chunk, in their order, each once."""
+    """Return borders of plans that begin with one chunk, in their order, each once."""
     bytes_at = {border.offset: border.size_bytes for border in borders}
     return [Border(offset, bytes_at[offset]) for offset in sorted(bytes_at)]
 
@@ -63,7 +63,7 @@ def _nearest(sizes: Sequence[int], wanted: float, first: int) -> int:
 
 
 def rows_within(borders: Sequence[Border], low: int, high: int, bytes_max: float) -> int:
-    """Return how many rows of a range have so many bytes; between borders rows count as equal.
+    """Return how many rows of a range fit into some bytes; between borders rows count as equal.
 
     Args:
         borders: Of chunks in their order; the first is where the range begins.
@@ -80,14 +80,14 @@ def rows_within(borders: Sequence[Border], low: int, high: int, bytes_max: float
 
 
 def rows_to_border(borders: Sequence[Border], low: int, high: int, bytes_max: float) -> int:
-    """Return how many rows of a range have so many bytes, to a border if one is near.
+    """Return how many rows of a range fit into some bytes, to a border if one is near.
 
     They end at a border if that takes most of the bytes; else where `rows_within` says.
 
     Args:
-        borders: As for `rows_within`.
-        low: The same.
-        high: The same.
+        borders: As for `rows_within`, and so the next two.
+        low: The first offset.
+        high: The offset behind the last.
         bytes_max: Bytes, counted from `low`.
     """
     skipped = bytes_at(borders, low)
@@ -108,7 +108,7 @@ def bytes_at(borders: Sequence[Border], offset: int) -> float:
 
 
 def around(borders: Sequence[Border], size_bytes: float) -> tuple[Border, Border | None]:
-    """Return the last border with so many bytes before it at most, and the next if there is one."""
+    """Return the last border with at most these bytes before it, and the next if there is one."""
     behind = bisect_right([border.size_bytes for border in borders], size_bytes)
     return borders[behind - 1], borders[behind] if behind < len(borders) else None
 

@@ -1,4 +1,4 @@
-"""The facts that Hutch tells by its commands for pipelines: many streams in one request.
+"""Facts by the commands that Hutch has for pipelines: many streams in one request.
 
 A plan keeps its ranges from retention for a while. What a connection planned before is given up
 when it plans from the end of that. So whatever is only looked at must not be held: rows that are
@@ -23,9 +23,9 @@ from pyspark_hutch.client.descriptions import (
 )
 from pyspark_hutch.offsets.streams import PartitionStream, streams_of
 from pyspark_hutch.options.errors import WrongOption, shown
-from pyspark_hutch.options.read_settings import Source, Splitting
+from pyspark_hutch.options.read_settings import ReadSource, Splitting
 from pyspark_hutch.planning.admission import WHOLE, share
-from pyspark_hutch.planning.facts import Found, Reach
+from pyspark_hutch.planning.facts import Reach, StreamsFound
 from pyspark_hutch.planning.pieces import (
     FINE_BYTES,
     around,
@@ -65,8 +65,8 @@ class PipelineFacts:
 
     # ---- streams -------------------------------------------------------------------------------
 
-    def find(self, source: Source) -> Found:
-        """Find the streams of a query and what they hold, in one request."""
+    def find(self, source: ReadSource) -> StreamsFound:
+        """Find the streams of a query and their ranges, in one request."""
         pattern = source.pattern
         named = () if pattern is not None else streams_of(self._cluster, source)
 
@@ -87,10 +87,10 @@ class PipelineFacts:
         there = [one for one in found if one.code != ResponseCode.STREAM_DOES_NOT_EXIST]
         bounds = {one.name: bounds_of(one) for one in there}
         missing = [stream for stream in places if stream not in bounds]
-        return Found(places, dict.fromkeys(bounds, leader), bounds, missing)
+        return StreamsFound(places, dict.fromkeys(bounds, leader), bounds, missing)
 
     def look(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
-        """Return what streams hold."""
+        """Return the ranges of streams."""
 
         def ask() -> Sequence[p.StreamDescription]:
             with self._cluster.connection() as connection:
@@ -100,7 +100,7 @@ class PipelineFacts:
 
     # ---- budgets -------------------------------------------------------------------------------
 
-    def chunks_at(self, found: Found, offsets: Mapping[str, int]) -> dict[str, int]:
+    def chunks_at(self, found: StreamsFound, offsets: Mapping[str, int]) -> dict[str, int]:
         """Return for an offset of each stream where its chunk begins."""
         ranges = [
             _range(found, stream, offset, offset + 1, _SPAN_BYTES_MAX)
@@ -113,15 +113,15 @@ class PipelineFacts:
 
     def within(
         self,
-        found: Found,
+        found: StreamsFound,
         reaches: Mapping[str, Reach],
         bytes_max: int,
         passed: Mapping[str, int],
     ) -> dict[str, int]:
-        """Measure how many rows have so many bytes, by borders of chunks and what is before them.
+        """Measure how many rows fit into some bytes, by borders of chunks and their places.
 
-        Only so many rows are measured as may have 64 times the bytes that are wanted, if rows are
-        as large as those of the whole stream.
+        The rows that are measured have 64 times the bytes that are wanted, if they are as large as
+        those of the whole stream.
         """
         backlog = {stream: reach.high - reach.low for stream, reach in reaches.items()}
         sizes = {
@@ -165,7 +165,7 @@ class PipelineFacts:
 
     def _finer(
         self,
-        found: Found,
+        found: StreamsFound,
         ahead: Mapping[str, Reach],
         borders: Mapping[str, Sequence[p.Border]],
         parts: Mapping[str, float],
@@ -200,9 +200,9 @@ class PipelineFacts:
     # ---- splits --------------------------------------------------------------------------------
 
     def split(
-        self, found: Found, ranges: Sequence[StreamRange], splitting: Splitting
+        self, found: StreamsFound, ranges: Sequence[StreamRange], splitting: Splitting
     ) -> list[Split]:
-        """Cut ranges by bytes, or where so many rows are; the server keeps them for a while."""
+        """Cut ranges by bytes or by rows; the server keeps them for a while."""
         filled = [wanted for wanted in ranges if wanted.low < wanted.high]
         if not filled:
             return []
@@ -217,7 +217,7 @@ def _place_of(description: p.StreamDescription) -> PartitionStream:
     return PartitionStream(description.name, description.super_stream, description.partition)
 
 
-def _unfit(source: Source, error: Refused) -> Exception:
+def _unfit(source: ReadSource, error: Refused) -> Exception:
     if source.pattern is None or error.code != ResponseCode.PRECONDITION_FAILED:
         return error
     reason = str(error).partition(": ")[2] or str(error)
@@ -235,13 +235,13 @@ def _row_bytes(borders: Sequence[p.Border]) -> float:
     return max(1, last.size_bytes) / max(1, last.offset - first.offset)
 
 
-def _range(found: Found, stream: str, low: int, high: int, span_bytes: int) -> p.RangeToPlan:
+def _range(found: StreamsFound, stream: str, low: int, high: int, span_bytes: int) -> p.RangeToPlan:
     generation = found.bounds[stream].generation or 0
     return p.RangeToPlan(stream, generation, low, high, min(span_bytes, _SPAN_BYTES_MAX))
 
 
 class _Request:
-    """The ranges that are to be planned for the splits of a batch, and what the answer means.
+    """The ranges that are to be planned for the splits of a batch, and the splits of an answer.
 
     Beside each range of the batch there may be some that begin with it and end at rows inside, for
     borders that are close together.
@@ -250,7 +250,9 @@ class _Request:
         ranges: For one request.
     """
 
-    def __init__(self, found: Found, filled: Sequence[StreamRange], splitting: Splitting) -> None:
+    def __init__(
+        self, found: StreamsFound, filled: Sequence[StreamRange], splitting: Splitting
+    ) -> None:
         """Choose them; raises WrongOption if there would be far too many splits."""
         self._found = found
         self._filled = filled
@@ -285,7 +287,7 @@ class _Request:
         return max(1, piece_bytes // _BORDERS_A_PIECE, sum(self._bytes) // _BORDERS_MAX)
 
     def _counts(self, sizes: Sequence[int]) -> list[int]:
-        """Return into how many splits ranges of so many bytes go."""
+        """Return the count of splits of each range, by their bytes."""
         splitting = self._splitting
         # Bytes are shared like rows.
         return counts_of(sizes, Splitting(splitting.partitions_min, splitting.bytes_max))

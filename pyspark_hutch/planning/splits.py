@@ -53,12 +53,12 @@ def plan(
     ranges: Iterable[StreamRange],
     splitting: Splitting,
 ) -> list[Split]:
-    """Cut ranges into splits; empty ranges give none.
+    """Cut ranges into splits; empty ranges have none.
 
     Args:
         cluster: Is asked where chunks begin, about all streams at once.
         leaders: Where each stream lives.
-        ranges: What is to be read.
+        ranges: The rows to read.
         splitting: How many splits, or how many rows in each.
 
     Raises:
@@ -86,13 +86,13 @@ def plan(
 
 
 def refuse_too_small(rows: Sequence[int], records_max: int | None) -> None:
-    """Refuse a number of rows that cuts ranges of so many rows into too many splits."""
+    """Refuse a largest number of rows that cuts these ranges into too many splits."""
     counts = counts_of(rows, Splitting(records_max=records_max))
     refuse_too_many("maxRecordsPerPartition", records_max, counts)
 
 
 def refuse_too_many(option: str, value: int | None, counts: Sequence[int]) -> None:
-    """Refuse more tasks of one batch than Spark can be given; raises WrongOption."""
+    """Refuse more tasks of one batch than Spark can take; raises WrongOption."""
     if sum(counts) > len(counts) + PARTITIONS_MAX:
         raise WrongOption(
             f"option {option}={value}: makes {sum(counts):,} tasks of one batch, which may have "
@@ -106,7 +106,7 @@ def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:
     Args:
         rows: Offsets in each range, at least 1.
         splitting: `records_max` says how many rows a split has at most; `partitions_min` asks for
-            so many splits in all, spread by rows.
+            that many splits in all, spread by rows.
     """
     total = sum(rows)
     counts = []
@@ -121,7 +121,7 @@ def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:
 
 
 def even_cuts(low: int, high: int, count: int) -> list[int]:
-    """Return where a range would be cut into so many parts of equal size, between its ends."""
+    """Return where a range would be cut into `count` parts of equal size, between its ends."""
     rows = high - low
     return [low + rows * part // count for part in range(1, count)]
 
@@ -129,7 +129,7 @@ def even_cuts(low: int, high: int, count: int) -> list[int]:
 def cut(
     low: int, high: int, borders: Iterable[int], rows_max: int | None = None
 ) -> list[tuple[int, int]]:
-    """Cut a range at those of the borders that lie inside it, and what is still too long evenly.
+    """Cut a range at the borders inside it, and evenly the pieces that are still too long.
 
     Args:
         low: Its first offset.

@@ -17,7 +17,7 @@ from hutch.client.errors import ServerGone, ServerSilent
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.client.range_reader import GONE, MADE_AGAIN, DataLoss
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
-from pyspark_hutch.offsets.position import Place, Position, incarnation_of
+from pyspark_hutch.offsets.position import Position, StreamPlace, incarnation_of
 from pyspark_hutch.offsets.stored_offsets import StoredOffsets
 from pyspark_hutch.options.read_settings import ReadSettings
 from pyspark_hutch.planning.admission import WHOLE, Patience, share
@@ -42,7 +42,7 @@ class StreamPlanner:
         self._settings = settings
         self._clock = clock
         self._tails = Tails(cluster, settings, clock)
-        self._beginning: dict[str, Place] | None = None
+        self._beginning: dict[str, StreamPlace] | None = None
         self._is_pinned = False
         self._target: dict[str, int] | None = None
         self._planned: tuple[Position, Position] | None = None
@@ -54,14 +54,14 @@ class StreamPlanner:
         budgets = settings.budgets
         self._patience = Patience(budgets.offsets_min, budgets.delay_ms_max / 1000, clock())
 
-    def begin(self) -> dict[str, Place]:
-        """Return where a new query begins, the same at each call."""
+    def begin(self) -> dict[str, StreamPlace]:
+        """Return where a new query begins; the answer is kept for further calls."""
         if self._beginning is None:
             bounds = self._tails.look(is_fresh=True, known=())
             settings = self._settings
             lows = offsets_of(
                 self._cluster,
-                self._tails.leaders,
+                self._tails.found.leaders,
                 bounds,
                 settings.starting,
                 settings.unmatched_time,
@@ -77,9 +77,9 @@ class StreamPlanner:
         bounds = self._tails.look(is_fresh=True)
         self._target = {stream: held.next for stream, held in bounds.items()}
 
-    def latest(self) -> dict[str, Place] | None:
+    def latest(self) -> dict[str, StreamPlace] | None:
         """Return the ends of the streams as last seen, for the query's progress."""
-        seen = self._tails.seen
+        seen = self._tails.found.bounds
         return {stream: _place_in(held, held.next) for stream, held in seen.items()} or None
 
     def advance(self, start: Position, *, has_one_batch: bool) -> Position:
@@ -120,7 +120,7 @@ class StreamPlanner:
         return self._at(ends, bounds, backlog)
 
     def splits(self, start: Position, end: Position) -> list[Split]:
-        """Return the splits of a batch; the same rows whenever it is asked.
+        """Return the splits of a batch, of equal rows however often it is asked.
 
         Raises:
             DataLoss: The batch begins before the first row that is kept.
@@ -146,13 +146,13 @@ class StreamPlanner:
             if low < held.first and low < place.offset:
                 self._lose(stream, low, min(held.first, place.offset), "retention removed them")
                 low = held.first
-            ranges.append(StreamRange(self._tails.places[stream], low, place.offset))
+            ranges.append(StreamRange(self._tails.found.places[stream], low, place.offset))
         return self._tails.facts.split(self._tails.found, ranges, self._settings.splitting)
 
     def commit(self, end: Position) -> None:
         """Show the server how far the query is, if it has a name there; never fails."""
         if self._stored is not None:
-            self._stored.store(end, self._tails.leaders)
+            self._stored.store(end, self._tails.found.leaders)
 
     # ---- one batch ---------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class StreamPlanner:
         ends: Mapping[str, tuple[int, int]],
         bounds: Mapping[str, Bounds],
         shares: Mapping[str, int],
-    ) -> dict[str, Place]:
+    ) -> dict[str, StreamPlace]:
         return {
             stream: _place_in(bounds[stream], min(low + shares.get(stream, 0), end))
             for stream, (low, end) in ends.items()
@@ -268,5 +268,5 @@ class StreamPlanner:
         LOG.warning("%s", text)
 
 
-def _place_in(held: Bounds, offset: int) -> Place:
-    return Place(offset, incarnation_of(held.generation))
+def _place_in(held: Bounds, offset: int) -> StreamPlace:
+    return StreamPlace(offset, incarnation_of(held.generation))

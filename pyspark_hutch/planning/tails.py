@@ -4,12 +4,10 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from hutch.client.errors import ClientError, Refused
-from hutch.client.login import Endpoint
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.read_settings import ReadSettings
 from pyspark_hutch.planning.fact_choice import facts_of
-from pyspark_hutch.planning.facts import Facts, Found
+from pyspark_hutch.planning.facts import PlanFacts, StreamsFound
 
 LOOK_S: Final = 0.2
 """Time between two questions of an idle query for new rows; about its delay, too."""
@@ -19,46 +17,36 @@ LIST_S: Final = 5.0
 
 
 class Tails:
-    """The streams of a query, where they live, and what they hold.
+    """The streams of a query, where they live, and the ranges that they hold.
 
     Attributes:
-        places: The streams by name.
-        leaders: Where each lives.
-        seen: What each held when it was last asked.
+        found: The streams as last seen; those that have gone keep their places.
     """
 
     def __init__(
         self, cluster: Cluster, settings: ReadSettings, clock: Callable[[], float]
     ) -> None:
         """Prepare; nothing is asked yet."""
-        self.places: dict[str, PartitionStream] = {}
-        self.leaders: Mapping[str, Endpoint] = {}
-        self.seen: Mapping[str, Bounds] = {}
+        self.found = StreamsFound({}, {}, {}, ())
         self._cluster = cluster
         self._settings = settings
         self._clock = clock
-        self._made: Facts | None = None
+        self._made: PlanFacts | None = None
         self._looked_at: float | None = None
         self._listed_at: float | None = None
         self._failure: ClientError | None = None
-        self._missing: tuple[str, ...] = ()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> PlanFacts:
         """The source of facts that the server has; raises ClientError and WrongOption."""
         if self._made is None:
             self._made = facts_of(self._cluster, self._settings, self._clock)
         return self._made
 
-    @property
-    def found(self) -> Found:
-        """The streams as last seen."""
-        return Found(self.places, self.leaders, self.seen, self._missing)
-
     def look(
         self, *, is_fresh: bool = False, known: Container[str] | None = None
     ) -> Mapping[str, Bounds]:
-        """Return what each stream holds, without streams that have gone.
+        """Return the range of each stream, without streams that have gone.
 
         Args:
             is_fresh: Whether an answer from a moment ago will not do.
@@ -78,26 +66,25 @@ class Tails:
                 self._listed_at, self._failure = None, error
         if self._failure is not None:
             raise self._failure
-        return self.seen
+        return self.found.bounds
 
     def _look(self, now: float) -> None:
         is_listed = self._listed_at is not None and now - self._listed_at < LIST_S
         if is_listed:
             try:
-                self.seen = self.facts.look(self.leaders)
+                self.found = self.found._replace(bounds=self.facts.look(self.found.leaders))
             except Refused:  # a stream has gone since they were listed
                 is_listed = False
         if not is_listed:
             self._list(now)
 
     def _refuse_unknown(self, known: Container[str] | None) -> None:
-        for stream in self._missing:
-            if known is not None and stream not in known and stream not in self.places:
+        for stream in self.found.missing:
+            if known is not None and stream not in known and stream not in self.found.places:
                 raise self._cluster.missing(stream)
 
     def _list(self, now: float) -> None:
         found = self.facts.find(self._settings.source)
-        self._missing = tuple(found.missing)
-        self.places |= {stream: found.places[stream] for stream in found.leaders}
-        self.leaders, self.seen = found.leaders, found.bounds
+        seen = {stream: found.places[stream] for stream in found.leaders}
+        self.found = found._replace(places={**self.found.places, **seen})
         self._listed_at = now

@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from hutch.client.errors import ClientError, Refused, refusal
+from hutch.client.errors import ClientError, Refused, require_ok
 from hutch.stream import pipeline_messages as p
-from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.stages import Purpose
@@ -68,7 +67,7 @@ def commit(
         purpose: The sink and the number of the batch.
         staged: The results of all tasks, in any order.
         timeout_ms: The longest wait for an answer. A save without a number waits for ten minutes at
-            least, since no later try could tell what became of it.
+            least, since no later try could find out its fate.
 
     Raises:
         Refused: The server publishes nothing; the reason names the stream.
@@ -87,8 +86,7 @@ def commit(
             tries += 1
             reply = connection.request("commit_stages", request, timeout_s=timeout_s)
         assert isinstance(reply, p.StagesCommitted), "the codec gives the row's reply"
-        if reply.code != ResponseCode.OK:
-            raise refusal(_about(purpose), reply.code, reply.reason)
+        require_ok(_about(purpose), reply.code, reply.reason)
         return reply
 
     try:
@@ -133,7 +131,7 @@ def tell(purpose: Purpose, staged: Sequence[Staged], committed: p.StagesCommitte
 
 
 def discard(cluster: Cluster, staged: Sequence[Staged], timeout_ms: int) -> None:
-    """Drop the stages of a batch that failed, if the server can be told so now.
+    """Drop the stages of a batch that failed, if a server can be reached now.
 
     Else they expire. Stages of a commit under way stay, which the server sees to.
     """

@@ -27,7 +27,7 @@ class _Lane(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class ServerLink:
     """A connection and the outlets that publish on it.
 
     Attributes:
@@ -67,9 +67,9 @@ class Links:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._links: dict[_Lane, Link] = {}
+        self._links: dict[_Lane, ServerLink] = {}
 
-    def link_to(self, endpoint: Endpoint, outlet: Outlet) -> Link:
+    def link_to(self, endpoint: Endpoint, outlet: Outlet) -> ServerLink:
         """Return the connection that an outlet is to use; makes it if there is none.
 
         Raises:
@@ -79,11 +79,11 @@ class Links:
         link = self._links.get(lane)
         if link is None:
             stack = ExitStack()
-            link = Link(stack.enter_context(self._cluster.connection(endpoint)), stack)
+            link = ServerLink(stack.enter_context(self._cluster.connection(endpoint)), stack)
             self._links[lane] = link
         return link
 
-    def waiting(self) -> list[Link]:
+    def waiting(self) -> list[ServerLink]:
         """Return those on which confirms are missing."""
         return [link for link in self._links.values() if link.frames_waiting]
 
@@ -105,7 +105,7 @@ class Links:
             link.stack.close()
 
 
-def heard_from(links: Sequence[Link], deadline: float) -> list[Link]:
+def heard_from(links: Sequence[ServerLink], deadline: float) -> list[ServerLink]:
     """Wait until a server may have said something; return whose, which may be all."""
     if len(links) == 1:
         return list(links)
@@ -118,6 +118,6 @@ def heard_from(links: Sequence[Link], deadline: float) -> list[Link]:
     return found or list(links)
 
 
-def patience_with(links: Sequence[Link], deadline: float) -> float:
+def patience_with(links: Sequence[ServerLink], deadline: float) -> float:
     """Return until when each of these is awaited: one alone to the end, several a moment each."""
     return deadline if len(links) == 1 else time.monotonic() + _ASK_S

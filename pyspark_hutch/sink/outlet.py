@@ -1,17 +1,16 @@
-"""One producer of one stream: its frames that are not confirmed, and what it may leave out."""
+"""One producer of one stream: its unconfirmed frames, and the last id that the server has."""
 
 from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hutch.client.connection import IDS, Connection
-from hutch.client.errors import BadAnswer, refusal
+from hutch.client.errors import BadAnswer, require_ok
 from hutch.stream import messages as m
-from hutch.stream.codes import ResponseCode
-from pyspark_hutch.encoding.frames import Frame, Packer
+from pyspark_hutch.encoding.frames import Packer, PublishFrame
 
 
-class Stored(NamedTuple):
+class ConfirmedFrames(NamedTuple):
     """Frames and rows that a confirm has completed.
 
     Attributes:
@@ -46,7 +45,7 @@ class Outlet:
     packer: Packer | None = None
     waiting_bytes: int = 0
     last_id: int = 0
-    unconfirmed: deque[Frame] = field(default_factory=deque)
+    unconfirmed: deque[PublishFrame] = field(default_factory=deque)
     confirmed_entries: int = 0
 
     @property
@@ -66,7 +65,7 @@ class Outlet:
         return self.packer
 
     def declare(self, connection: Connection) -> None:
-        """Make it known to a server, which then has confirmed nothing of what waits.
+        """Make it known to a server, which then has confirmed none of the frames that wait.
 
         Raises:
             Refused: The stream does not exist, or the user may not write to it.
@@ -74,8 +73,7 @@ class Outlet:
         """
         request = m.DeclarePublisher(self.publisher_id, self.reference, self.stream)
         code = connection.ask(m.Status, "declare_publisher", request).code
-        if code != ResponseCode.OK:
-            raise refusal(f"stream {self.stream!r} cannot be published to: it", code)
+        require_ok(f"stream {self.stream!r} cannot be published to: it", code)
         self.confirmed_entries = 0
 
     def ask_last_id(self, connection: Connection) -> None:
@@ -87,15 +85,14 @@ class Outlet:
         """
         request = m.QueryPublisherSequence(self.reference, self.stream)
         reply = connection.ask(m.PublisherSequence, "query_publisher_sequence", request)
-        if reply.code != ResponseCode.OK:
-            raise refusal(f"stream {self.stream!r}", reply.code)
+        require_ok(f"stream {self.stream!r}", reply.code)
         self.last_id = reply.sequence
 
-    def confirm(self, entries: int) -> Stored:
-        """Take a confirm of so many entries, the oldest that are not confirmed.
+    def confirm(self, entries: int) -> ConfirmedFrames:
+        """Take a confirm of a number of entries, the oldest that are not confirmed.
 
         Raises:
-            BadAnswer: There are not so many.
+            BadAnswer: There are not that many.
         """
         self.confirmed_entries += entries
         frames = frame_bytes = rows = 0
@@ -107,4 +104,4 @@ class Outlet:
             rows += frame.records
         if self.confirmed_entries and not self.unconfirmed:
             raise BadAnswer(f"stream {self.stream!r}: more was confirmed than was published")
-        return Stored(frames, frame_bytes, rows)
+        return ConfirmedFrames(frames, frame_bytes, rows)

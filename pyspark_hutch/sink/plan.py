@@ -7,12 +7,12 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.options.write_settings import StreamWriteSettings
 from pyspark_hutch.sink.targets import Targets, prepare
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WritePlan:
     """The decisions of a write that need a server.
 
     Attributes:
@@ -24,7 +24,9 @@ class Plan:
     is_staged: bool
 
 
-def plan_write(cluster: Cluster, settings: WriteSettings, columns: Sequence[str]) -> Plan:
+def plan_write(
+    cluster: Cluster, settings: StreamWriteSettings, columns: Sequence[str]
+) -> WritePlan:
     """Find the targets of a write and decide how its rows go there.
 
     Args:
@@ -38,15 +40,15 @@ def plan_write(cluster: Cluster, settings: WriteSettings, columns: Sequence[str]
         ClientError: No server answers.
     """
     staged = is_staged(cluster, settings, columns)
-    return Plan(prepare(cluster, settings), staged)
+    return WritePlan(prepare(cluster, settings), staged)
 
 
-def is_staged(cluster: Cluster, settings: WriteSettings, columns: Sequence[str]) -> bool:
+def is_staged(cluster: Cluster, settings: StreamWriteSettings, columns: Sequence[str]) -> bool:
     """Return whether rows are staged; errors are those of `plan_write` and `may_be_staged`."""
     return may_be_staged(settings, columns) and _has_stages(cluster, settings)
 
 
-def may_be_staged(settings: WriteSettings, columns: Sequence[str]) -> bool:
+def may_be_staged(settings: StreamWriteSettings, columns: Sequence[str]) -> bool:
     """Return whether options and columns let rows be staged.
 
     Raises:
@@ -65,7 +67,7 @@ def may_be_staged(settings: WriteSettings, columns: Sequence[str]) -> bool:
     return False
 
 
-def asks_for_stages(settings: WriteSettings) -> str:
+def asks_for_stages(settings: StreamWriteSettings) -> str:
     """Return the option that asks for stages, as an error shows it; empty if none does."""
     if settings.delivery == "staged":
         return "delivery='staged'"
@@ -74,7 +76,7 @@ def asks_for_stages(settings: WriteSettings) -> str:
     return ""
 
 
-def why_not_staged(settings: WriteSettings, columns: Sequence[str]) -> str:
+def why_not_staged(settings: StreamWriteSettings, columns: Sequence[str]) -> str:
     """Return why a write that says nothing of its delivery is not staged, as a log line has it."""
     if settings.delivery != "auto":
         return ""
@@ -83,18 +85,12 @@ def why_not_staged(settings: WriteSettings, columns: Sequence[str]) -> str:
     return ", since the server has no staged writing"
 
 
-def _has_stages(cluster: Cluster, settings: WriteSettings) -> bool:
-    def ask() -> tuple[bool, str]:
-        with cluster.connection() as connection:
-            said = connection.peer_properties
-            product = " ".join(filter(None, (said.get("product"), said.get("version"))))
-            return connection.has_pipeline, f"{connection.endpoint} ({product})"
-
-    has_stages, server = cluster.retried("what the server can do", ask)
+def _has_stages(cluster: Cluster, settings: StreamWriteSettings) -> bool:
+    server = cluster.server()
     option = asks_for_stages(settings)
-    if option and not has_stages:
+    if option and not server.has_pipeline:
         raise WrongOption(
-            f"option {option}: {server} has no staged writing, which needs Hutch; take "
+            f"option {option}: {server.shown} has no staged writing, which needs Hutch; take "
             "delivery=dedup or none"
         )
-    return has_stages
+    return server.has_pipeline

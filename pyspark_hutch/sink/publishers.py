@@ -20,10 +20,10 @@ from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
+from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, FrameLimits, Ids, PublishFrame
 from pyspark_hutch.encoding.messages import Messages
 from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.sink.links import Link, Links, heard_from, patience_with
+from pyspark_hutch.sink.links import Links, ServerLink, heard_from, patience_with
 from pyspark_hutch.sink.outlet import Outlet
 
 LOG: Final = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ _GONE_AWAY: Final = (ResponseCode.STREAM_NOT_AVAILABLE, ResponseCode.PUBLISHER_D
 """Codes of refused messages when a stream is being moved or deleted."""
 
 
-class Publishing:
-    """Publishes what one task writes; nothing is done before `finish` has returned.
+class TaskPublishing:
+    """Publishes the rows of one task; they count as written once `finish` has returned.
 
     Attributes:
         rows: Confirmed so far.
@@ -66,7 +66,7 @@ class Publishing:
         self._timeout_s = confirm_timeout_ms / 1000
         self._outlets: dict[tuple[str, str], Outlet] = {}
         self._links = Links(cluster)
-        self._link_of: dict[int, Link] = {}
+        self._link_of: dict[int, ServerLink] = {}
         self._pauses = cluster.pauses()
         self._rows_unconfirmed = 0
         self._bytes_unconfirmed = 0
@@ -112,7 +112,7 @@ class Publishing:
             self._flush(max(self._outlets.values(), key=lambda each: each.waiting_bytes))
 
     def finish(self) -> None:
-        """Publish what is left, wait until all is confirmed, and give back the connections."""
+        """Publish the rows that wait, await all confirms, and give the connections back."""
         for outlet in self._outlets.values():
             self._flush(outlet)
         while self._rows_unconfirmed:
@@ -128,7 +128,7 @@ class Publishing:
     def _flush(self, outlet: Outlet) -> None:
         self._send_all(outlet, outlet.open_packer.flush())
 
-    def _send_all(self, outlet: Outlet, frames: Iterator[Frame]) -> None:
+    def _send_all(self, outlet: Outlet, frames: Iterator[PublishFrame]) -> None:
         """Send frames as its packer makes them, and count the rows that the packer keeps."""
         for frame in frames:
             self._send(outlet, frame)
@@ -136,7 +136,7 @@ class Publishing:
         outlet.waiting_bytes = outlet.open_packer.waiting_bytes
         self._waiting_bytes += outlet.waiting_bytes
 
-    def _send(self, outlet: Outlet, frame: Frame) -> None:
+    def _send(self, outlet: Outlet, frame: PublishFrame) -> None:
         while self._rows_unconfirmed and (
             self._rows_unconfirmed + frame.records > self._in_flight_max
             or self._bytes_unconfirmed + len(frame.data) > BYTES_MAX
@@ -172,8 +172,8 @@ class Publishing:
         places = ", ".join(dict.fromkeys(str(link.connection.endpoint) for link in links))
         raise ServerSilent(f"{places} confirmed nothing for {self._timeout_s:g} s")
 
-    def _take_from(self, link: Link, until: float) -> bool:
-        """Take the next frame from a server; tell whether it confirmed something."""
+    def _take_from(self, link: ServerLink, until: float) -> bool:
+        """Take the next frame from a server; return whether it confirmed something."""
         try:
             pushed = link.connection.pushed(until)
         except ServerSilent:
@@ -188,7 +188,7 @@ class Publishing:
             raise ServerGone(f"{place} no longer serves stream {pushed.stream!r}")
         return False
 
-    def _take_confirm(self, link: Link, confirmed: Confirmed) -> None:
+    def _take_confirm(self, link: ServerLink, confirmed: Confirmed) -> None:
         outlet = link.outlets.get(confirmed.publisher_id)
         if outlet is None:
             place = link.connection.endpoint
@@ -204,7 +204,7 @@ class Publishing:
     # ---- connections -------------------------------------------------------------------------
 
     def _attach(self, outlet: Outlet, leader: Endpoint) -> None:
-        """Declare a publisher at the leader of its stream, and send what is not confirmed."""
+        """Declare a publisher at the leader of its stream, and send its unconfirmed frames."""
         link = self._links.link_to(leader, outlet)
         outlet.declare(link.connection)
         if outlet.packer is None:
@@ -218,12 +218,12 @@ class Publishing:
         for frame in outlet.unconfirmed:
             link.connection.send_much(frame.data, self._timeout_s)
 
-    def _limits(self, frame_bytes_max: int) -> Limits:
+    def _limits(self, frame_bytes_max: int) -> FrameLimits:
         """Let no frame alone have more rows than may be in flight, if it can be helped."""
         entries = max(1, self._in_flight_max // self._packing.sub_batch_size)
-        return Limits(frame_bytes_max, entries_max=min(entries, FRAME_ENTRIES_MAX))
+        return FrameLimits(frame_bytes_max, entries_max=min(entries, FRAME_ENTRIES_MAX))
 
-    def _ask_last_id(self, outlet: Outlet, link: Link) -> None:
+    def _ask_last_id(self, outlet: Outlet, link: ServerLink) -> None:
         try:
             outlet.ask_last_id(link.connection)
         except Refused as error:
@@ -265,7 +265,7 @@ class Publishing:
         raise ClientError(f"{error}; {self._rows_unconfirmed} rows were not confirmed") from None
 
 
-def _refusal(link: Link, refused: m.PublishError) -> ClientError:
+def _refusal(link: ServerLink, refused: m.PublishError) -> ClientError:
     """Return the error that a refused message stands for."""
     outlet = link.outlets.get(refused.publisher_id)
     place = link.connection.endpoint

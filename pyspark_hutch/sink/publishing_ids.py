@@ -45,7 +45,7 @@ class TaskIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProducerRun:
     """Rows of a batch that one producer publishes.
 
     Attributes:
@@ -60,9 +60,9 @@ class Run:
 
 
 class Numbering(Protocol):
-    """Gives rows their ids; sees each row of a task once, in order."""
+    """Assigns rows their ids; sees each row of a task once, in order."""
 
-    def runs(self, batch: pa.RecordBatch) -> list[Run]:
+    def runs(self, batch: pa.RecordBatch) -> list[ProducerRun]:
         """Number the rows of the next batch."""
 
 
@@ -72,12 +72,12 @@ class Unnamed:
     def __init__(self) -> None:
         self._next = 1
 
-    def runs(self, batch: pa.RecordBatch) -> list[Run]:
+    def runs(self, batch: pa.RecordBatch) -> list[ProducerRun]:
         first, self._next = self._next, self._next + len(batch)
-        return [Run("", None, np.arange(first, self._next, dtype=np.uint64))]
+        return [ProducerRun("", None, np.arange(first, self._next, dtype=np.uint64))]
 
 
-class ByPlace:
+class NumberedByPlace:
     """Numbers the rows of a task as they come, which is only safe if they always come so."""
 
     def __init__(self, producer: str, task: TaskIdentity) -> None:
@@ -87,15 +87,15 @@ class ByPlace:
         self._base = task.batch << 32
         self._next = 1
 
-    def runs(self, batch: pa.RecordBatch) -> list[Run]:
+    def runs(self, batch: pa.RecordBatch) -> list[ProducerRun]:
         first, self._next = self._next, self._next + len(batch)
         if self._next > ROWS_MAX:
             raise BadColumn("rows", "a task has more than 2^32 rows; use more partitions")
         ids = np.arange(self._base + first, self._base + self._next, dtype=np.uint64)
-        return [Run(self._reference, None, ids)]
+        return [ProducerRun(self._reference, None, ids)]
 
 
-class ByColumn:
+class NumberedByColumn:
     """Takes ids from a column, and the producer of each row from another.
 
     An id is the column's number + 1, so offsets may be taken as they are. For each producer they
@@ -108,14 +108,14 @@ class ByColumn:
         self._key_column = key_column
         self._last: dict[str, int] = {}
 
-    def runs(self, batch: pa.RecordBatch) -> list[Run]:
+    def runs(self, batch: pa.RecordBatch) -> list[ProducerRun]:
         numbers = self._numbers(batch)
         runs = []
         for key, rows in self._by_key(batch):
             chosen = numbers if rows is None else numbers[rows]
             self._check_order(key, chosen)
             name = f"{self._producer}-{key}" if self._key_column else self._producer
-            runs.append(Run(reference_of(name), rows, (chosen + 1).astype(np.uint64)))
+            runs.append(ProducerRun(reference_of(name), rows, (chosen + 1).astype(np.uint64)))
         return runs
 
     def _numbers(self, batch: pa.RecordBatch) -> Counts:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hutch.stream import pipeline_messages as p
-from pyspark_hutch.encoding.frames import Frame, Packer
+from pyspark_hutch.encoding.frames import Packer, PublishFrame
 
 
 class StagedRows(NamedTuple):
@@ -35,13 +35,13 @@ class SentFrame:
     """
 
     sequence: int
-    frame: Frame
+    frame: PublishFrame
     is_answered: bool = False
     is_progress: bool = True
 
 
 @dataclass(slots=True, eq=False)
-class Stage:
+class TaskStage:
     """A stage that a task fills.
 
     Attributes:
@@ -70,7 +70,7 @@ class Stage:
     size_bytes: int = 0
     is_closed: bool = False
 
-    def add(self, frame: Frame) -> SentFrame:
+    def add(self, frame: PublishFrame) -> SentFrame:
         """Take the next frame, which is to be sent."""
         sent = SentFrame(self.next_sequence, frame)
         self.next_sequence += 1

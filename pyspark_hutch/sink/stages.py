@@ -19,17 +19,16 @@ from hutch.client.errors import (
     ClientError,
     ServerGone,
     ServerSilent,
-    refusal,
+    require_ok,
 )
 from hutch.formats.chunk import ENTRIES_MAX
 from hutch.stream import messages as m
 from hutch.stream import pipeline_messages as p
-from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.frames import SIZE_BYTES, Frame, Ids, Limits
+from pyspark_hutch.encoding.frames import SIZE_BYTES, FrameLimits, Ids, PublishFrame
 from pyspark_hutch.encoding.messages import Messages
 from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.sink.stage import SentFrame, Stage, StagedRows
+from pyspark_hutch.sink.stage import SentFrame, StagedRows, TaskStage
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -66,8 +65,8 @@ class Purpose(NamedTuple):
 Answered = Callable[[m.Message], None]
 
 
-class Staging:
-    """Stages what one task writes; the driver may commit it after `finish` has returned."""
+class TaskStaging:
+    """Stages the rows of one task; the driver may commit them after `finish` has returned."""
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class Staging:
         self._packing = packing
         self._purpose = purpose
         self._timeout_s = timeout_ms / 1000
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, TaskStage] = {}
         self._loan = ExitStack()
         self._connection: Connection | None = None
         self._unanswered: dict[int, Answered] = {}
@@ -112,7 +111,7 @@ class Staging:
             return
         limits = self._limits()
         for stream in new:
-            self._stages[stream] = Stage(stream, self._packing.packer(stream, None, limits))
+            self._stages[stream] = TaskStage(stream, self._packing.packer(stream, None, limits))
         stages = [self._stages[stream] for stream in new]
         self._do(partial(self._attach, stages), is_attached=True)
 
@@ -137,7 +136,7 @@ class Staging:
             self._send_all(fullest, fullest.packer.flush())
 
     def finish(self) -> tuple[StagedRows, ...]:
-        """Stage what is left, close all stages, and give back the connection.
+        """Stage the rows that wait, close all stages, and give the connection back.
 
         Raises:
             ClientError: The server refuses, or does not come back.
@@ -149,7 +148,7 @@ class Staging:
         return tuple(stage.closed() for stage in self._stages.values())
 
     def abort(self) -> None:
-        """Discard the stages if the server can be told so now; else it drops them in time."""
+        """Discard the stages if the server can be reached now; else it drops them in time."""
         numbers = tuple(s.number for s in self._stages.values() if s.number is not None)
         connection = self._connection
         if connection is not None and not connection.is_broken and numbers:
@@ -162,7 +161,7 @@ class Staging:
 
     # ---- sending and waiting -----------------------------------------------------------------
 
-    def _send_all(self, stage: Stage, frames: Iterator[Frame]) -> None:
+    def _send_all(self, stage: TaskStage, frames: Iterator[PublishFrame]) -> None:
         """Send frames as the packer makes them, and count the rows that it keeps."""
         for frame in frames:
             sent = stage.add(frame)
@@ -184,12 +183,12 @@ class Staging:
             self._kept_bytes -= sum(stage.forget_stored() for stage in stages)
         self._kept_bytes_max = max(KEPT_BYTES_MAX, 2 * self._kept_bytes)
 
-    def _ask_stored(self, stages: Sequence[Stage]) -> None:
+    def _ask_stored(self, stages: Sequence[TaskStage]) -> None:
         for stage in stages:
             self._ask("stage", stage.question(), partial(_filled, stage))
         self._await_all()
 
-    def _send(self, stage: Stage, sent: SentFrame) -> None:
+    def _send(self, stage: TaskStage, sent: SentFrame) -> None:
         def answered(reply: m.Message) -> None:
             _filled(stage, reply)
             if sent.is_progress:
@@ -219,8 +218,8 @@ class Staging:
 
     # ---- stages ------------------------------------------------------------------------------
 
-    def _attach(self, stages: Sequence[Stage]) -> None:
-        """Open stages, anew if all of their frames are here, and send what may be missing."""
+    def _attach(self, stages: Sequence[TaskStage]) -> None:
+        """Open stages, anew if all of their frames are here, and send those that may be missing."""
         lost = tuple(s.number for s in stages if s.number is not None and s.is_whole)
         if lost:
             self._ask("discard_stages", p.DiscardStages(lost), lambda _reply: None)
@@ -232,7 +231,7 @@ class Staging:
             for sent in stage.to_send():
                 self._send(stage, sent)
 
-    def _open(self, stage: Stage) -> None:
+    def _open(self, stage: TaskStage) -> None:
         def answered(reply: m.Message) -> None:
             _check(reply, stage)
             assert isinstance(reply, p.StageOpened), "the codec gives the row's reply"
@@ -247,7 +246,7 @@ class Staging:
                 self._close(stage)
         self._await_all()
 
-    def _close(self, stage: Stage) -> None:
+    def _close(self, stage: TaskStage) -> None:
         def answered(reply: m.Message) -> None:
             _check(reply, stage)
             assert isinstance(reply, p.StageClosed), "the codec gives the row's reply"
@@ -267,12 +266,12 @@ class Staging:
             self._connection = self._loan.enter_context(self._cluster.connection())
         return self._connection
 
-    def _limits(self) -> Limits:
-        """Return the bounds of a frame; the connection says what the server takes."""
+    def _limits(self) -> FrameLimits:
+        """Return the bounds of a frame, among them the largest that the server takes."""
         sizes: list[int] = []
         self._do(lambda: sizes.append(self._connected().frame_bytes_max))
         entries_max = max(1, self._frame_rows_max // self._packing.sub_batch_size)
-        return Limits(sizes[-1], FRAME_BYTES, min(entries_max, ENTRIES_MAX), _HEAD_BYTES)
+        return FrameLimits(sizes[-1], FRAME_BYTES, min(entries_max, ENTRIES_MAX), _HEAD_BYTES)
 
     def _drop(self) -> None:
         self._unanswered.clear()
@@ -317,17 +316,16 @@ class Staging:
         raise ClientError(f"{error}; the task's {rows} rows were not staged") from None
 
 
-def _filled(stage: Stage, reply: m.Message) -> None:
+def _filled(stage: TaskStage, reply: m.Message) -> None:
     _check(reply, stage)
     assert isinstance(reply, p.StageFilled), "the codec gives the row's reply"
     stage.stored = reply.stored
 
 
-def _check(reply: m.Message, stage: Stage) -> None:
+def _check(reply: m.Message, stage: TaskStage) -> None:
     """Raise the error that an answer stands for."""
     code = getattr(reply, "code", None)
     if code is None:
         raise BadAnswer(f"stream {stage.stream!r}: a stage was answered with {reply}")
-    if code != ResponseCode.OK:
-        about = f"stream {stage.stream!r} cannot be published to: it"
-        raise refusal(about, code, getattr(reply, "reason", None))
+    about = f"stream {stage.stream!r} cannot be published to: it"
+    require_ok(about, code, getattr(reply, "reason", None))

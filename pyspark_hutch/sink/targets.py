@@ -7,7 +7,7 @@ from hutch.client.errors import Refused, in_words
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.options.write_settings import Creation, WriteSettings
+from pyspark_hutch.options.write_settings import Creation, StreamWriteSettings
 
 _DONE = (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS)
 
@@ -27,7 +27,7 @@ class Targets:
     partitions: tuple[str, ...] = ()
 
 
-def prepare(cluster: Cluster, settings: WriteSettings) -> Targets:
+def prepare(cluster: Cluster, settings: StreamWriteSettings) -> Targets:
     """Find the targets of a write; make them if the settings say so.
 
     Raises:
@@ -86,11 +86,7 @@ def _create_super_stream(cluster: Cluster, super_stream: str, creation: Creation
 
 
 def _create(cluster: Cluster, name: str, request: m.Message, about: str) -> None:
-    def ask() -> m.Status:
-        with cluster.connection() as connection:
-            return connection.ask(m.Status, name, request)
-
-    code = cluster.retried(f"creating {about}", ask).code
+    code = cluster.ask(f"creating {about}", m.Status, name, request).code
     if code == ResponseCode.PRECONDITION_FAILED:
         raise Refused(f"{about} exists with other settings, or its settings are wrong", code)
     if code not in _DONE:

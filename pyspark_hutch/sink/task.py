@@ -8,32 +8,43 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.columns import KEY, NAME, NUMBER, Kind, check_columns
+from pyspark_hutch.encoding.columns import KEY, NAME, NUMBER, ColumnKind, check_columns
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.frames import Ids
 from pyspark_hutch.encoding.messages import Messages, messages_of
-from pyspark_hutch.encoding.routes import ByColumn as RoutedByColumn
-from pyspark_hutch.encoding.routes import ByHash, ByKey, Routing, ToStream
+from pyspark_hutch.encoding.routes import (
+    RoutedByColumn,
+    RoutedByHash,
+    RoutedByKey,
+    Routing,
+    ToStream,
+)
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.write_settings import WriteSettings
+from pyspark_hutch.options.write_settings import StreamWriteSettings
 from pyspark_hutch.sink.commits import Staged
 from pyspark_hutch.sink.plan import may_be_staged
-from pyspark_hutch.sink.publishers import Publishing
-from pyspark_hutch.sink.publishing_ids import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
-from pyspark_hutch.sink.stages import Purpose, Staging
+from pyspark_hutch.sink.publishers import TaskPublishing
+from pyspark_hutch.sink.publishing_ids import (
+    NumberedByColumn,
+    NumberedByPlace,
+    Numbering,
+    TaskIdentity,
+    Unnamed,
+)
+from pyspark_hutch.sink.stages import Purpose, TaskStaging
 from pyspark_hutch.sink.targets import Targets, routes
 
 PRODUCER_NAME: Final = "hutch"
-"""The producer's name of a streaming write that gives none; the query's id goes with it."""
+"""The producer's name of a streaming write without one; the query's id goes with it."""
 
-_ORDERED: Final = Kind(
+_ORDERED: Final = ColumnKind(
     "a type that has an order: no struct, map or array", lambda kind: not pa.types.is_nested(kind)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RowsWritten:
     """The result of a task.
 
     Attributes:
@@ -47,10 +58,10 @@ class Written:
     producers: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
 
-def require_one_task_each(written: Iterable[Written]) -> None:
+def require_one_task_each(written: Iterable[RowsWritten]) -> None:
     """Check that no producer published in two tasks; raises BadColumn.
 
-    A server drops what is below a producer's last id. So where two tasks share one, rows of the
+    A server drops rows below a producer's last id. So where two tasks share one, rows of the
     slower task may be lost, and neither task can see that.
     """
     seen: set[tuple[str, str]] = set()
@@ -66,7 +77,7 @@ def require_one_task_each(written: Iterable[Written]) -> None:
             seen.add((stream, reference))
 
 
-def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
+def check_schema(schema: pa.Schema, settings: StreamWriteSettings) -> None:
     """Check the columns of the rows before any task runs.
 
     Raises:
@@ -87,18 +98,18 @@ def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
         )
 
 
-def packing_of(settings: WriteSettings) -> Packing:
+def packing_of(settings: StreamWriteSettings) -> Packing:
     """Return how rows become entries."""
     return Packing(settings.compression, settings.sub_batch_size)
 
 
 def write_rows(
     cluster: Cluster,
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     targets: Targets,
     task: TaskIdentity,
     batches: Iterable[pa.RecordBatch],
-) -> Written:
+) -> RowsWritten:
     """Publish the rows of a task and wait until all are confirmed.
 
     Args:
@@ -112,7 +123,7 @@ def write_rows(
         ClientError: The server refuses, or does not come back.
         EncodingError: A row cannot be written.
     """
-    publishing = Publishing(
+    publishing = TaskPublishing(
         cluster, packing_of(settings), settings.in_flight_max, settings.confirm_timeout_ms
     )
     try:
@@ -121,12 +132,12 @@ def write_rows(
     except BaseException:
         publishing.abort()
         raise
-    return Written(publishing.rows, publishing.skipped, publishing.producers)
+    return RowsWritten(publishing.rows, publishing.skipped, publishing.producers)
 
 
 def stage_rows(
     cluster: Cluster,
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     targets: Targets,
     purpose: Purpose,
     partition: int,
@@ -146,7 +157,7 @@ def stage_rows(
         ClientError: The server refuses, or does not come back.
         EncodingError: A row cannot be written.
     """
-    staging = Staging(
+    staging = TaskStaging(
         cluster,
         packing_of(settings),
         purpose,
@@ -161,7 +172,7 @@ def stage_rows(
         raise
 
 
-class Outgoing(Protocol):
+class RowOutlet(Protocol):
     """The way out of a task: rows of a producer for a stream, in order."""
 
     def open(self, streams: Sequence[str], reference: str) -> None:
@@ -173,11 +184,11 @@ class Outgoing(Protocol):
 
 def _hand_over(
     cluster: Cluster,
-    settings: WriteSettings,
+    settings: StreamWriteSettings,
     targets: Targets,
     numbering: Numbering,
     batches: Iterable[pa.RecordBatch],
-    outgoing: Outgoing,
+    outgoing: RowOutlet,
 ) -> None:
     """Number, encode and route rows, batch by batch."""
     routing = _routing(cluster, settings, targets)
@@ -200,8 +211,8 @@ def _chosen(ids: Ids, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Ids
     return chosen
 
 
-def _extra(settings: WriteSettings) -> dict[str, Kind]:
-    extra: dict[str, Kind] = {}
+def _extra(settings: StreamWriteSettings) -> dict[str, ColumnKind]:
+    extra: dict[str, ColumnKind] = {}
     if settings.super_stream is not None:
         is_named = settings.routing == "column"
         kind = KEY if settings.routing == "hash" else NAME
@@ -215,7 +226,7 @@ def _extra(settings: WriteSettings) -> dict[str, Kind]:
     return extra
 
 
-def _routing(cluster: Cluster, settings: WriteSettings, targets: Targets) -> Routing:
+def _routing(cluster: Cluster, settings: StreamWriteSettings, targets: Targets) -> Routing:
     if targets.stream is not None:
         return ToStream(targets.stream)
     if targets.super_stream is None:
@@ -228,11 +239,11 @@ def _routing(cluster: Cluster, settings: WriteSettings, targets: Targets) -> Rou
         def lookup(keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
             return dict(routes(cluster, super_stream, keys))
 
-        return ByKey(super_stream, lookup, column)
-    return ByHash(targets.partitions, column)
+        return RoutedByKey(super_stream, lookup, column)
+    return RoutedByHash(targets.partitions, column)
 
 
-def _numbering(settings: WriteSettings, task: TaskIdentity) -> Numbering:
+def _numbering(settings: StreamWriteSettings, task: TaskIdentity) -> Numbering:
     dedup = settings.dedup
     if dedup is None:
         return Unnamed()
@@ -240,12 +251,12 @@ def _numbering(settings: WriteSettings, task: TaskIdentity) -> Numbering:
         # With a name of its own a new checkpoint of a query goes on where the old one was; without
         # one, no other query's rows count as written.
         producer = dedup.producer_name or task.own(PRODUCER_NAME)
-        return ByColumn(producer, dedup.id_column, dedup.key_column)
-    return ByPlace(dedup.producer_name or PRODUCER_NAME, task)
+        return NumberedByColumn(producer, dedup.id_column, dedup.key_column)
+    return NumberedByPlace(dedup.producer_name or PRODUCER_NAME, task)
 
 
 def _ordered(
-    batches: Iterable[pa.RecordBatch], settings: WriteSettings
+    batches: Iterable[pa.RecordBatch], settings: StreamWriteSettings
 ) -> Iterator[pa.RecordBatch]:
     """Sort the rows of the task if the settings say so; all of them are in memory then."""
     if settings.dedup is None or not settings.dedup.order_by:

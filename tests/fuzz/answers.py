@@ -18,10 +18,10 @@ from hutch.stream.codec import encode_command, encode_reply
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 
 LEADER: Final = Endpoint("fuzzed", 5552)
-SETTINGS: Final = ConnectionSettings((LEADER,), planner_retries=0, poll_timeout_ms=1_000)
+SETTINGS: Final = BrokerSettings((LEADER,), planner_retries=0, poll_timeout_ms=1_000)
 HIGH: Final = 100
 
 WELCOME: Final = b"".join(

@@ -16,7 +16,7 @@ import pytest
 
 from compat.broker.fixture import rabbitmq
 from compat.broker.running import RunningBroker
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from tests.client import Client
 from tests.integration.server import HutchServer
 from tests.spark_cluster.standalone import java_variables

@@ -16,7 +16,7 @@ import pytest
 from hutch.client import FIRST
 from hutch.client import Client as Reader
 from hutch.formats.amqp.message import message_of
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from tests.integration.server import server_environment
 from tests.spark.conftest import SPARK_SETTINGS, Place
 from tests.spark.publishing import bodies_of, publish

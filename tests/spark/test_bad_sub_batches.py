@@ -104,7 +104,7 @@ def test_a_batch_read_can_have_them_as_rows(place: Place, garbage: str, read: Re
 def test_a_schema_of_few_columns_has_as_many_rows(
     place: Place, garbage: str, read: Read, schema: str
 ) -> None:
-    from pyspark_hutch.rows.columns import column
+    from pyspark_hutch.columns import column
 
     columns = schema.format(bad=column("bad_sub_batch").spark)
 
@@ -280,14 +280,14 @@ def test_a_report_is_about_the_other_rows(
 
 
 def test_a_job_counts_each_batch_once_and_none_that_was_done_before() -> None:
-    from pyspark_hutch.jobs.runs.batches import Done, _Handler
+    from pyspark_hutch.jobs.runs.batches import JobResult, _Handler
 
     def progress(number: int, rows: int) -> dict[str, Any]:
         start, end = '{"a": {"o": 10}}', '{"a": {"o": 20}}'
         source = {"startOffset": start, "endOffset": end, "numInputRows": rows}
         return {"batchId": number, "sources": [source]}
 
-    handler = _Handler(lambda _batch, name: Done(is_unread=name.number == 2))
+    handler = _Handler(lambda _batch, name: JobResult(is_unread=name.number == 2))
     handler.query.set_result("query")
     unused: Any = None
     said = {1: None, 2: progress(1, 6), 3: progress(2, 0), 4: progress(3, 9)}

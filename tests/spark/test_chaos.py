@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from tests.spark.chaos.cases import CASES, SHORT, TESTED
 from tests.spark.chaos.reading import Found
 from tests.spark.chaos.running import Ground, run_case

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from hutch.stream import messages as m
-from pyspark_hutch.rows.columns import (
+from pyspark_hutch.columns import (
     BAD_SUB_BATCH_FIELDS,
     COLUMNS,
     HEADER_FIELDS,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from tests.integration.server import REPOSITORY, HutchServer
 
 ADDRESS = "localhost:5552"

@@ -294,12 +294,12 @@ def check_page(page: str) -> None:
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_page_about_odd_rows_is_whole(count: int) -> None:
     from pyspark_hutch.jobs.report_page import page
-    from pyspark_hutch.jobs.statistics import Group, Statistics
+    from pyspark_hutch.jobs.statistics import RowGroup, Statistics
 
     found = Statistics()
     sizes = [0, 1, 2**31 - 1][:count]
     found.add(
-        Group("a<b", at, -1 if not size else 0, 1, size, size, size)
+        RowGroup("a<b", at, -1 if not size else 0, 1, size, size, size)
         for at, size in enumerate(sizes)
     )
     found.add_keys([("\x00\x1b\n", 1), ("<script>", 1), ("ü" * 1_000, 1), (None, 1)][:count])
@@ -369,9 +369,9 @@ def test_without_java_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_rows_done_are_shown_with_the_lag_of_the_same_moment() -> None:
-    from pyspark_hutch.jobs.runs.batches import Done, _Handler
+    from pyspark_hutch.jobs.runs.batches import JobResult, _Handler
 
-    handler = _Handler(lambda _batch, name: Done(rows=10 * name.number))
+    handler = _Handler(lambda _batch, name: JobResult(rows=10 * name.number))
     handler.query.set_result("query")
     unused: Any = None
     handler(unused, 1)
@@ -397,7 +397,7 @@ def test_a_spark_that_does_not_start_is_told_by_what_it_logged_first(tmp_path: P
 
 
 def test_the_archive_of_the_installed_package_is_that_of_the_sources(tmp_path: Path) -> None:
-    from pyspark_hutch.jobs.archive import write_archive
+    from pyspark_hutch.jobs.output import write_archive
 
     write_archive(tmp_path / "sources.zip", ROOT)
 

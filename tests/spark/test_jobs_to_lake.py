@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pyspark_hutch.jobs.lakes import Lake
-    from pyspark_hutch.jobs.runs.batches import BatchName, Done
+    from pyspark_hutch.jobs.runs.batches import BatchName, JobResult
 
 __all__ = ["run"]
 
@@ -45,8 +45,8 @@ def killed(lake: Lake, number: int) -> Lake:
     """Return a lake that takes a batch and dies, before Spark has noted that the batch is done."""
 
     class Killing(type(lake)):  # type: ignore[misc]  # its base is known only here
-        def write(self, batch: DataFrame, name: BatchName) -> Done:
-            done: Done = super().write(batch, name)
+        def write(self, batch: DataFrame, name: BatchName) -> JobResult:
+            done: JobResult = super().write(batch, name)
             if name.number == number:
                 raise Killed
             return done

@@ -27,10 +27,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
-from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.columns import WantedColumns
 from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import plan_batch
-from pyspark_hutch.rows.split_rows import rows_of
+from pyspark_hutch.split_task import rows_of
 
 def peak():
     status = Path("/proc/self/status").read_text()
@@ -39,7 +39,7 @@ def peak():
 settings = read_settings(json.loads(sys.argv[1]), is_streaming=False)
 cluster = Cluster(settings.connection, Name("memory"))
 (split,) = plan_batch(cluster, settings)
-wanted = Wanted(stream=split.place.stream)
+wanted = WantedColumns(stream=split.place.stream)
 warm = pa.RecordBatch.from_pylist([{"body": b"x"}])
 before = peak()
 rows, largest, size = 0, 0, 0

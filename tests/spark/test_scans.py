@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark_hutch.jobs.runs.progress import Progress, Standing
+from pyspark_hutch.jobs.runs.progress import JobProgress, Standing
 from tests.spark.conftest import Place
 from tests.spark.publishing import publish
 
@@ -23,7 +23,7 @@ def slow(batch):
 """
 
 
-class Shown(Progress):
+class Shown(JobProgress):
     """Keeps every standing."""
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ def test_progress_moves_within_a_batch(
     spark: SparkSession, place: Place, stream: str, tmp_path: Path
 ) -> None:
     from pyspark_hutch.jobs.preparation.functions import named_function
-    from pyspark_hutch.jobs.sources import Pace
-    from pyspark_hutch.jobs.to_stream import Target, copy
+    from pyspark_hutch.jobs.preparation.sources import Pace
+    from pyspark_hutch.jobs.to_stream import CopyTarget, copy
     from pyspark_hutch.jobs.transform import Transform
 
     (tmp_path / "rows.py").write_text(SLOW)
@@ -47,7 +47,7 @@ def test_progress_moves_within_a_batch(
         publish(client, stream, [b"row"] * COUNT, at_once=2_000)
         client.create(f"{stream}-to")
     shown = Shown()
-    target = Target(place.options | {"stream": f"{stream}-to"})
+    target = CopyTarget(place.options | {"stream": f"{stream}-to"})
     function = named_function(f"{tmp_path}/rows.py:slow")
     function.load()
 

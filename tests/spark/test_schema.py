@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, arrow_schema, column
+from pyspark_hutch.columns import APP_TYPES, COLUMNS, DEFAULT, arrow_schema, column
 from tests.chunks import GZIP, SubBatch
 from tests.spark.conftest import Place, Read
 from tests.spark.publishing import bodies_of, publish

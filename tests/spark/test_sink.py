@@ -193,8 +193,8 @@ def test_a_save_says_that_rows_may_be_doubled(
 ) -> None:
     from pyspark.sql.types import StringType, StructType
 
-    from pyspark_hutch.sink.task import Written
-    from pyspark_hutch.writes import BatchWriter, Done, StreamWriter
+    from pyspark_hutch.sink.task import RowsWritten
+    from pyspark_hutch.writes import BatchWriter, StreamingWriter, TaskDone
 
     schema = StructType().add("body", StringType())
     options = place.options | {"stream": stream, "createStream": "true", "delivery": "none"}
@@ -202,10 +202,12 @@ def test_a_save_says_that_rows_may_be_doubled(
     with caplog.at_level(logging.INFO):
         BatchWriter(options, schema, overwrites=False)
         BatchWriter(options | dedup, schema, overwrites=False)
-        streaming = StreamWriter(options, schema, overwrites=False)
+        streaming = StreamingWriter(options, schema, overwrites=False)
         for number in range(2):
-            streaming.commit([Done(Written(7, 0)), Done(Written(1, 2 * number))], number)
-        streaming.abort([None, Done(Written(5, 0))], 2)
+            streaming.commit(
+                [TaskDone(RowsWritten(7, 0)), TaskDone(RowsWritten(1, 2 * number))], number
+            )
+        streaming.abort([None, TaskDone(RowsWritten(5, 0))], 2)
 
     said = {
         record.message: record.levelno

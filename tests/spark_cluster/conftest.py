@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.preparation.installed import java_trouble
 from tests.integration.server import HutchServer
 from tests.spark_cluster.standalone import Cluster, environment, settings_of
 

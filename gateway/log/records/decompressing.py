@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import cramjam
 
 from gateway.log.kernel.records import behind
-from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, SubBatch, SubBatchCodec
 from hutch.formats.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
 
 LARGE_BYTES: Final = 1 << 20
@@ -101,10 +101,10 @@ def _unsnap(body: bytes, room: bytearray | mmap) -> int:
 
 
 _FILLS: Final[dict[int, _Fill]] = {
-    Codec.GZIP: cramjam.gzip.decompress_into,
-    Codec.SNAPPY: _unsnap,
-    Codec.LZ4: cramjam.lz4.decompress_into,
-    Codec.ZSTD: cramjam.zstd.decompress_into,
+    SubBatchCodec.GZIP: cramjam.gzip.decompress_into,
+    SubBatchCodec.SNAPPY: _unsnap,
+    SubBatchCodec.LZ4: cramjam.lz4.decompress_into,
+    SubBatchCodec.ZSTD: cramjam.zstd.decompress_into,
 }
 CODECS: Final[dict[int, Decompress]] = {codec: _into_bytes(fill) for codec, fill in _FILLS.items()}
 _APART: Final = {codec: _into_memory(fill) for codec, fill in _FILLS.items()}

@@ -28,8 +28,8 @@ from hutch.formats.entries import (
     RECORD_HEAD,
     SUB_BATCH_FLAG,
     UNCOMPRESSED_BYTES_MAX,
-    Codec,
     SubBatch,
+    SubBatchCodec,
     sub_batch_at,
 )
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
@@ -206,7 +206,7 @@ class RecordReader:
     def _open(self, head: SubBatch) -> list[Record] | Unreadable:
         """Open the sub-batch at the place, or have it opened, or wait for that."""
         size, most = head.uncompressed_bytes, self._sub_batch_bytes_max
-        is_large = head.codec != Codec.NONE and LARGE_BYTES < size <= most
+        is_large = head.codec != SubBatchCodec.NONE and LARGE_BYTES < size <= most
         if is_large and self._opener is not None:
             make = partial(decompressed_apart, self._chunk, head, most)
             self._open_apart(self._opener, size, make)

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 from uuid import UUID
 
-from hutch.formats.amqp.message import Body, Message, header_of, message_of, properties_of
+from hutch.formats.amqp.message import AmqpMessage, Body, header_of, message_of, properties_of
 from hutch.formats.amqp.sections import SEQUENCE_SECTION, VALUE_SECTION, sections
 from hutch.formats.amqp.values import Moment, Single, Value, text_of
 from hutch.formats.amqp.writing import COPIES, PERSISTENT, SHORT_MAX, BasicProperties
@@ -82,7 +82,7 @@ def body_and_footer(record: bytes) -> bytes:
     return record[begin:]
 
 
-def _properties(message: Message, kind: str | None) -> BasicProperties:
+def _properties(message: AmqpMessage, kind: str | None) -> BasicProperties:
     fields = properties_of(message)
     durable, priority, ttl = header_of(message)
     headers: dict[str, Value] = dict(_headers(message))
@@ -104,7 +104,7 @@ def _properties(message: Message, kind: str | None) -> BasicProperties:
     )
 
 
-def _headers(message: Message) -> Iterator[tuple[str, Value]]:
+def _headers(message: AmqpMessage) -> Iterator[tuple[str, Value]]:
     for name, value in (message.message_annotations or {}).items():
         if name == "x-cc":
             yield COPIES, value

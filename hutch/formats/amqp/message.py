@@ -46,7 +46,7 @@ class Body(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class AmqpMessage:
     """A message, taken apart; a section that it does not have is None.
 
     Attributes:
@@ -67,7 +67,7 @@ class Message:
     footer: dict[str, Value] | None
 
 
-def header_of(message: Message) -> tuple[bool | None, int | None, int | None]:
+def header_of(message: AmqpMessage) -> tuple[bool | None, int | None, int | None]:
     """Return durability, priority and time to live; None for one that is not given, or is wrong."""
     durable, priority, ttl = (*(message.header or ()), None, None, None)[:3]
     return (
@@ -77,13 +77,13 @@ def header_of(message: Message) -> tuple[bool | None, int | None, int | None]:
     )
 
 
-def properties_of(message: Message) -> dict[str, Value]:
+def properties_of(message: AmqpMessage) -> dict[str, Value]:
     """Return the properties of a message by name, without those that it does not have."""
     given = zip(PROPERTIES, message.properties or (), strict=False)
     return {name: value for name, value in given if value is not None}
 
 
-def message_of(record: bytes) -> Message | None:
+def message_of(record: bytes) -> AmqpMessage | None:
     """Take a record apart.
 
     Returns:
@@ -96,14 +96,14 @@ def message_of(record: bytes) -> Message | None:
         return None
 
 
-def _message_of(record: bytes) -> Message:
+def _message_of(record: bytes) -> AmqpMessage:
     parts: dict[int, list[bytes]] = {}
     for code, start, end in sections(record, 0, len(record)):
         parts.setdefault(code, []).append(record[start:end])
     if not parts:
         raise NotAmqp
     kind, body = _body_of(parts)
-    return Message(
+    return AmqpMessage(
         _list(parts, _HEADER),
         _map(parts, _DELIVERY_ANNOTATIONS),
         _map(parts, _MESSAGE_ANNOTATIONS),

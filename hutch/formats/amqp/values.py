@@ -98,7 +98,7 @@ def _float_text(value: float) -> str:
 
 
 def _single_text(value: float) -> str:
-    """Return the shortest decimal that reads back as the same 32 bits."""
+    """Return the shortest decimal that reads back as these 32 bits."""
     for digits in range(1, _SINGLE_DIGITS_MAX):
         text = f"{value:.{digits}g}"
         if _SINGLE.pack(float(text)) == _SINGLE.pack(value):

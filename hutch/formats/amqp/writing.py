@@ -1,4 +1,4 @@
-"""Messages as RabbitMQ stores what clients of other protocols publish: sections of AMQP 1.0.
+"""Messages of other protocols as RabbitMQ stores them: sections of AMQP 1.0.
 
     header | message annotations | properties | application properties | data
 
@@ -38,7 +38,7 @@ _UUID: Final = re.compile("urn:uuid:([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-
 COPIES: Final = "CC"
 """The header that names more routing keys; readers of the message see it."""
 BLIND_COPIES: Final = "BCC"
-"""The same, but it is left out of the message."""
+"""Another header with routing keys; the message is stored without it."""
 
 
 class Unpackable(ValueError):
@@ -73,7 +73,7 @@ def pack_message(
     payload: bytes, properties: BasicProperties, *, exchange: str, routing_key: str
 ) -> bytes:
     """Return a message as one record of a stream. Raises Unpackable."""
-    parts = Parts(
+    parts = MessageParts(
         is_durable=properties.delivery_mode == PERSISTENT,
         priority=properties.priority,
         ttl_ms=properties.expiration,
@@ -96,7 +96,7 @@ def pack_message(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class MessageParts:
     """Parts of a message before its body.
 
     Attributes:
@@ -113,7 +113,7 @@ class Parts:
     applications: dict[str, bytes] = field(default_factory=dict)
 
 
-def pack(parts: Parts, body: bytes) -> bytes:
+def pack(parts: MessageParts, body: bytes) -> bytes:
     """Return a message of its parts and an encoded body; empty ones are left out."""
     properties = list(parts.properties)
     while properties and properties[-1] == NULL:
@@ -135,7 +135,7 @@ def section(code: int, content: bytes) -> bytes:
     return bytes((0x00, 0x53, code)) + content
 
 
-def _header(parts: Parts) -> list[bytes]:
+def _header(parts: MessageParts) -> list[bytes]:
     priority, ttl = parts.priority, parts.ttl_ms
     if priority is not None and not 0 <= priority <= SHORT_MAX:
         raise Unpackable(f"priority {priority} is not from 0 to {SHORT_MAX}")
@@ -266,7 +266,7 @@ def _compound(code: int, content: bytes, count: int) -> bytes:
 def annotated(record: bytes, facts: Mapping[str, str]) -> bytes:
     """Return a record with more annotations; one that is no message becomes the body of one."""
     if message_of(record) is None:
-        parts = Parts(
+        parts = MessageParts(
             is_durable=True, annotations={name: text(value) for name, value in facts.items()}
         )
         return pack(parts, section(0x75, sized(0xA0, record)))

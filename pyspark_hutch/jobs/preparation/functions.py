@@ -26,7 +26,7 @@ class NamedFunction:
     Attributes:
         module: Name of a module that can be imported on every worker; of a file, a name for it.
         name: Of the function in it.
-        source: What is in the file, to make the module from; None: it is imported.
+        source: Contents of the file, to make the module from; None: it is imported.
         path: Of the file, for tracebacks.
     """
 

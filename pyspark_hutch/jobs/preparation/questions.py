@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hutch.client.errors import ClientError
-from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.jobs.errors import JobFailed
-from pyspark_hutch.names import planner_name
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.names import planner_cluster
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.options.write_rules import write_settings
@@ -32,7 +30,7 @@ def ask_for_source(options: Mapping[str, str]) -> None:
         JobFailed: One is not, or no server takes us.
     """
     settings = read_settings(options, is_streaming=True)
-    cluster = _cluster(settings.connection)
+    cluster = planner_cluster(settings.connection)
     with _failures():
         facts = facts_of(cluster, settings)
         if settings.fail_on_data_loss:
@@ -48,20 +46,16 @@ def ask_for_target(options: Mapping[str, str]) -> None:
         options: Of the write, as `writing` returns them.
 
     Raises:
-        JobFailed: One is not, or no server takes us, or it lacks what the options ask for.
+        JobFailed: One is not, or no server takes us, or it lacks a command that the options need.
     """
     settings = write_settings(options, is_streaming=False)
-    cluster = _cluster(settings.connection)
+    cluster = planner_cluster(settings.connection)
     with _failures():
         is_staged(cluster, settings, [BODY])
         if settings.creation is None:
             prepare(cluster, settings)
         else:
             cluster.server()
-
-
-def _cluster(settings: ConnectionSettings) -> Cluster:
-    return Cluster(settings, planner_name(settings))
 
 
 @contextmanager

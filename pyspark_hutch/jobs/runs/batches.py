@@ -18,15 +18,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pyspark_hutch.backlog import Backlog
 from pyspark_hutch.jobs.errors import JobError, JobFailed, WrongArgument, in_one_line
-from pyspark_hutch.jobs.runs.interrupts import interrupts
-from pyspark_hutch.jobs.runs.progress import Progress, Standing
+from pyspark_hutch.jobs.preparation.sources import BUDGETS, Pace, reading
+from pyspark_hutch.jobs.runs.progress import JobProgress, Standing, interrupts
 from pyspark_hutch.jobs.runs.scans import Scans
-from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
 from pyspark_hutch.names import planner_name
 from pyspark_hutch.options.read_rules import read_settings
-from pyspark_hutch.progress import left_out
+from pyspark_hutch.progress import QueryBacklog, left_out
 
 FIRST: Final = 0
 """Number of the batch without rows, which notes where a query over streams began."""
@@ -46,12 +44,12 @@ class BatchName(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The same as one word, in the order of the batches."""
+        """The name as one word, which sorts in the order of the batches."""
         return f"{self.query[:8]}-{self.number:09}"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class JobResult:
     """The result of a batch, or of a whole job.
 
     Attributes:
@@ -74,7 +72,7 @@ class Done:
     left_out: int = 0
     is_unread: bool = False
 
-    def with_batch(self, batch: "Done") -> "Done":
+    def with_batch(self, batch: "JobResult") -> "JobResult":
         """Return the sum of all earlier results and of a batch's."""
         return replace(
             self,
@@ -85,7 +83,7 @@ class Done:
         )
 
 
-Handle = Callable[[DataFrame, BatchName], Done]
+Handle = Callable[[DataFrame, BatchName], JobResult]
 Left = Callable[[Mapping[str, Any] | None, Standing], Standing]
 """Adds the work that is left to a standing, from the query's latest progress."""
 
@@ -95,7 +93,7 @@ def spark_errors(what: str = "", kind: type[JobError] = JobFailed) -> Iterator[N
     """Raise an error of a job, in one line, for one of Spark.
 
     Args:
-        what: Begins the line.
+        what: The beginning of the line.
         kind: Of the error.
     """
     try:
@@ -143,7 +141,7 @@ class RowsLeft:
             WrongArgument: They cannot be read with.
         """
         settings = read_settings(reading(options), is_streaming=True).connection
-        self._backlog = Backlog(settings, planner_name(settings))
+        self._backlog = QueryBacklog(settings, planner_name(settings))
 
     def __call__(self, progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
         """Add the rows that are left; None while they are not known of every stream."""
@@ -159,12 +157,12 @@ class _Ended(Exception):
 
 
 class _Handler:
-    """Gives batches to a job, and none after it was told to end."""
+    """Hands batches to a job, and none once the job is to end."""
 
     def __init__(self, handle: Handle) -> None:
         self.query: Future[str] = Future()
-        self.done = Done()
-        self.before = Done()  # what was done before the last batch
+        self.done = JobResult()
+        self.before = JobResult()  # what was done before the last batch
         self.number = -1  # of the last batch that was handled
         self.error: Exception | None = None
         self.latest: Callable[[], Mapping[str, Any] | None] = lambda: None  # the query's progress
@@ -216,8 +214,8 @@ class _Handler:
         while query.isActive and time.monotonic() < limit and not self._has_committed(query):
             time.sleep(PAUSE_S)
 
-    def done_by(self, latest: Mapping[str, Any] | None) -> Done:
-        """Return what was done by a progress of the query, which comes after the last batch."""
+    def done_by(self, latest: Mapping[str, Any] | None) -> JobResult:
+        """Return the work done by a progress of the query, which comes after the last batch."""
         is_older = latest is not None and int(latest["batchId"]) < self.number
         return self.before if is_older else self.done
 
@@ -231,9 +229,9 @@ def run_batches(
     handle: Handle,
     checkpoint: str,
     pace: Pace | None = None,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     left: Left = lambda _, standing: standing,
-) -> Done:
+) -> JobResult:
     """Run a streaming query to its end, or until Ctrl-C.
 
     Args:
@@ -242,12 +240,12 @@ def run_batches(
         checkpoint: Folder in which Spark notes how far the query has come, if the pace names none.
         pace: Whether it ends when all that there is now has been done, as it does by default.
         progress: Shows how far it is.
-        left: Finds out what is left; by default that is not shown.
+        left: Finds out the work that is left; by default that is not shown.
 
     Raises:
         JobFailed: The query failed.
     """
-    pace, progress = pace or Pace(), progress or Progress(None)
+    pace, progress = pace or Pace(), progress or JobProgress(None)
     handler = _Handler(handle)
     started = time.monotonic()
     writer = frame.writeStream.foreachBatch(handler)
@@ -288,7 +286,7 @@ def _watch(
     query: StreamingQuery,
     handler: _Handler,
     asked: threading.Event,
-    progress: Progress,
+    progress: JobProgress,
     left: Left,
     scans: Scans,
 ) -> None:

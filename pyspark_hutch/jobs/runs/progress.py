@@ -1,8 +1,11 @@
-"""Progress of a job: a bar on a terminal, else a line every ten seconds."""
+"""A job and its terminal: progress as a bar, or as a line every ten seconds, and Ctrl-C."""
 
+import signal
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TextIO
 
@@ -22,9 +25,9 @@ class Standing:
     Attributes:
         rows: Done.
         size: Bytes of the bodies done.
-        left: What is before it, in `unit`; None while that is not known.
-        done: The same of what is behind it. For rows it is `rows` itself.
-        unit: What `left` counts.
+        left: Work before it, in `unit`; None while that is not known.
+        done: Work behind it, in `unit`; of rows it is `rows` itself.
+        unit: Of `left` and `done`.
         reading: Rows that the batch under way has read so far.
     """
 
@@ -36,7 +39,7 @@ class Standing:
     reading: int = 0
 
 
-class Progress:
+class JobProgress:
     """Shows a job's standing from time to time."""
 
     def __init__(
@@ -77,7 +80,7 @@ class Progress:
         self._out.flush()
 
     def end(self, standing: Standing, word: str) -> None:
-        """Print the last line: what was done, in which time."""
+        """Print the last line: the work that was done, and its time."""
         seconds = self._clock() - self._started
         per_second = standing.rows / seconds if seconds > 0 else 0.0
         self.say(
@@ -143,3 +146,30 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}"
+
+
+@contextmanager
+def interrupts(say: Callable[[str], None]) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets; the second raises KeyboardInterrupt.
+
+    Signals reach only the main thread: in another one the event is never set.
+
+    Args:
+        say: Prints that Ctrl-C was heard.
+    """
+    asked = threading.Event()
+
+    def hear(_number: int, _frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        say("ending after this batch; Ctrl-C again ends at once")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)

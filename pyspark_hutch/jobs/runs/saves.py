@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from hutch.client.errors import ClientError
-from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.errors import EncodingError
 from pyspark_hutch.jobs.errors import JobFailed
 from pyspark_hutch.jobs.runs.batches import BatchName
-from pyspark_hutch.names import planner_name
+from pyspark_hutch.names import planner_cluster
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.write_rules import write_settings
 from pyspark_hutch.sink.plan import is_staged
@@ -27,12 +26,11 @@ def saves_once(options: Mapping[str, str], columns: Sequence[str]) -> bool:
         columns: Names of the columns of the rows.
 
     Raises:
-        JobFailed: No server answers, or it lacks what the options ask for.
+        JobFailed: No server answers, or it lacks a command that the options need.
     """
     settings = write_settings(options, is_streaming=False)
-    cluster = Cluster(settings.connection, planner_name(settings.connection))
     try:
-        return is_staged(cluster, settings, columns)
+        return is_staged(planner_cluster(settings.connection), settings, columns)
     except (ClientError, EncodingError, WrongOption) as error:
         raise JobFailed(str(error)) from None
 
@@ -45,7 +43,7 @@ def save(
     Args:
         rows: The rows.
         options: Of the write.
-        once: The batch, if `saves_once`: the server leaves out what it has published before.
+        once: The batch, if `saves_once`: the server leaves it out if it was published before.
         part: Tells apart the saves of one batch.
     """
     saving = rows.write.format("hutch").mode("append").options(**options)

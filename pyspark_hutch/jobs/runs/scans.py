@@ -1,4 +1,4 @@
-"""Rows that a batch has read so far, as Spark's executors tell them every few seconds."""
+"""Rows that a batch has read so far, as Spark's executors report them every few seconds."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -7,13 +7,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 RECENT: Final = 8
-"""Executions that are looked at, the last ones: a batch and what a job does with it are a few."""
+"""Executions that are looked at, the last ones: a batch makes a few, with the job's own."""
 
 ROWS: Final = "number of output rows"
 
 
 class Scans:
-    """Looks at what the running executions of a session read, which are those of one batch."""
+    """Counts rows that the running executions of a session read, which are those of one batch."""
 
     def __init__(self, spark: SparkSession) -> None:
         """Prepare; nothing is looked at yet."""
@@ -41,7 +41,7 @@ class Scans:
         return max((self._rows_of(one.executionId()) for one in running), default=0)
 
     def _rows_of(self, execution: int) -> int:
-        """Return the most rows that a scan of an execution has given."""
+        """Return the most rows that a scan of an execution has read."""
         values = self._executions.executionMetrics(execution)
         scans = (
             metric.accumulatorId()

@@ -12,7 +12,7 @@ from pamqp.common import FieldValue
 from rstream import amqp_decoder
 
 from compat.broker import RunningBroker
-from hutch.formats.amqp.message import Message, message_of
+from hutch.formats.amqp.message import AmqpMessage, message_of
 from hutch.stream import messages as m
 from hutch.stream.offsets import FIRST
 from tests.client import Client
@@ -155,7 +155,7 @@ def by_rstream(record: bytes) -> dict[str, object]:
     return {name: getattr(message, name) for name in (*names, "value", "sequence", "footer")}
 
 
-def by_us(record: bytes) -> Message:
+def by_us(record: bytes) -> AmqpMessage:
     """Return a record with the kinds of its values, which rstream does not tell apart."""
     message = message_of(record)
     assert message is not None

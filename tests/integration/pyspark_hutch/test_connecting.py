@@ -19,10 +19,10 @@ from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
+from pyspark_hutch.columns import WantedColumns
 from pyspark_hutch.decoding.decoder import Decoder
-from pyspark_hutch.decoding.errors import DamagedChunk
-from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.options.connection_settings import ConnectionSettings, TlsSettings
+from pyspark_hutch.decoding.faults import DamagedChunk
+from pyspark_hutch.options.connection_settings import BrokerSettings, BrokerTls
 from pyspark_hutch.options.passwords import Password
 from tests.client import Client
 from tests.fake_server import FakeServer, Talk, chunk, chunks
@@ -49,16 +49,16 @@ def secured(tmp_path_factory: pytest.TempPathFactory, made: Certificates) -> Ite
         yield server
 
 
-def tls_settings(server: HutchServer, tls: TlsSettings, **more: object) -> ConnectionSettings:
+def tls_settings(server: HutchServer, tls: BrokerTls, **more: object) -> BrokerSettings:
     endpoint = Endpoint("localhost", tls_endpoint(server).port)
-    return ConnectionSettings(
+    return BrokerSettings(
         (endpoint,),
         tls=tls,
         **({"advertised": False} | more),  # type: ignore[arg-type]  # as a test says
     )
 
 
-def offsets_over(settings: ConnectionSettings) -> list[int]:
+def offsets_over(settings: BrokerSettings) -> list[int]:
     cluster = Cluster(settings, NAME)
     leader = cluster.leaders(["s"])["s"]
     reader = RangeReader(cluster, Range("s", leader, 0, 500), 5_000)
@@ -66,11 +66,11 @@ def offsets_over(settings: ConnectionSettings) -> list[int]:
 
 
 def test_a_range_is_read_over_tls(secured: HutchServer, made: Certificates) -> None:
-    assert offsets_over(tls_settings(secured, TlsSettings(ca=str(made.ca)))) == list(range(500))
+    assert offsets_over(tls_settings(secured, BrokerTls(ca=str(made.ca)))) == list(range(500))
 
 
 def test_a_certificate_of_ours_is_shown(secured: HutchServer, made: Certificates) -> None:
-    shown = TlsSettings(str(made.ca), str(made.client.certificate), str(made.client.key))
+    shown = BrokerTls(str(made.ca), str(made.client.certificate), str(made.client.key))
     settings = tls_settings(
         secured, shown, username=CLIENT_NAME, password=Password("password", "secret")
     )
@@ -82,7 +82,7 @@ def test_a_server_that_no_authority_vouches_for_is_refused_in_one_line(
     secured: HutchServer,
 ) -> None:
     with pytest.raises(ClientError, match=r"no TLS with localhost:.*certificate") as caught:
-        offsets_over(tls_settings(secured, TlsSettings()))
+        offsets_over(tls_settings(secured, BrokerTls()))
 
     assert not isinstance(caught.value, ServerGone), "another try would not help"
     assert "\n" not in str(caught.value)
@@ -91,11 +91,11 @@ def test_a_server_that_no_authority_vouches_for_is_refused_in_one_line(
 def test_a_server_of_another_name_is_refused_unless_names_do_not_matter(
     secured: HutchServer, made: Certificates
 ) -> None:
-    wrong = TlsSettings(ca=str(made.ca), server_name="elsewhere.example")
+    wrong = BrokerTls(ca=str(made.ca), server_name="elsewhere.example")
     with pytest.raises(ClientError, match=r"elsewhere\.example"):
         offsets_over(tls_settings(secured, wrong))
 
-    lenient = TlsSettings(str(made.ca), verify_hostname=False, server_name="elsewhere.example")
+    lenient = BrokerTls(str(made.ca), verify_hostname=False, server_name="elsewhere.example")
     assert offsets_over(tls_settings(secured, lenient)) == list(range(500))
 
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_there_is_told_with_its_option(
     files = {"ca": str(made.ca)} | {option: missing}
 
     with pytest.raises(ClientError, match=rf"option tls\.{option}=.*none.pem.*No such file"):
-        offsets_over(tls_settings(secured, TlsSettings(**files)))  # type: ignore[arg-type]
+        offsets_over(tls_settings(secured, BrokerTls(**files)))  # type: ignore[arg-type]
 
 
 def test_plain_tcp_to_a_port_of_tls_is_an_error_in_time(secured: HutchServer) -> None:
@@ -115,15 +115,15 @@ def test_plain_tcp_to_a_port_of_tls_is_an_error_in_time(secured: HutchServer) ->
     begun = time.monotonic()
 
     with pytest.raises(ClientError):
-        Cluster(ConnectionSettings((endpoint,), request_timeout_ms=3_000), NAME).leaders(["s"])
+        Cluster(BrokerSettings((endpoint,), request_timeout_ms=3_000), NAME).leaders(["s"])
 
     assert time.monotonic() - begun < 60
 
 
 def test_tls_to_a_plain_port_is_an_error_in_time(secured: HutchServer, made: Certificates) -> None:
-    settings = ConnectionSettings(
+    settings = BrokerSettings(
         (Endpoint(secured.host, secured.port),),
-        tls=TlsSettings(ca=str(made.ca)),
+        tls=BrokerTls(ca=str(made.ca)),
         connect_timeout_ms=3_000,
     )
     begun = time.monotonic()
@@ -136,10 +136,10 @@ def test_tls_to_a_plain_port_is_an_error_in_time(secured: HutchServer, made: Cer
 
 def test_wrong_users_and_hosts_are_refused_by_name(secured: HutchServer) -> None:
     endpoint = Endpoint(secured.host, secured.port)
-    wrong_user = ConnectionSettings(
+    wrong_user = BrokerSettings(
         (endpoint,), username="nobody", password=Password("password", "secret")
     )
-    wrong_host = ConnectionSettings((endpoint,), vhost="elsewhere")
+    wrong_host = BrokerSettings((endpoint,), vhost="elsewhere")
 
     with pytest.raises(Refused, match="refused user 'nobody': user name or password is wrong"):
         Cluster(wrong_user, NAME).leaders(["s"])
@@ -151,7 +151,7 @@ def test_a_user_without_the_right_to_read_is_told_so(secured: HutchServer) -> No
     ctl(secured, "add_user", "blind", stdin=b"secret\n")
     ctl(secured, "set_permissions", "blind", "", ".*", "")
     endpoint = Endpoint(secured.host, secured.port)
-    settings = ConnectionSettings(
+    settings = BrokerSettings(
         (endpoint,), username="blind", password=Password("password", "secret")
     )
     cluster = Cluster(settings, NAME)
@@ -163,9 +163,7 @@ def test_a_user_without_the_right_to_read_is_told_so(secured: HutchServer) -> No
 def test_connections_are_listed_by_their_name_and_go_after_their_time(
     secured: HutchServer,
 ) -> None:
-    settings = ConnectionSettings(
-        (Endpoint(secured.host, secured.port),), pool_idle_timeout_ms=1_500
-    )
+    settings = BrokerSettings((Endpoint(secured.host, secured.port),), pool_idle_timeout_ms=1_500)
     name = Name("application/query", "task 7")
     Cluster(settings, name).leaders(["s"])
 
@@ -192,7 +190,7 @@ def test_a_connection_whose_user_is_busy_outlives_heartbeats(
         context.load_cert_chain(made.server.certificate, made.server.key)
     with FakeServer(context) as server:
         server.streams["s"] = chunks(*[50] * 60, body_bytes=1_000)
-        lenient = TlsSettings(ca=str(made.ca), verify_hostname=False)
+        lenient = BrokerTls(ca=str(made.ca), verify_hostname=False)
         tls = lenient if transport == "tls" else None
         wanted = range_of(server, "s", 0, 3_000)
         reader = reader_of(server, wanted, tls=tls, advertised=False)
@@ -214,7 +212,7 @@ def test_a_connection_whose_user_is_busy_outlives_heartbeats(
 def test_a_chunk_with_a_wrong_checksum_is_told_with_stream_and_offset() -> None:
     with FakeServer() as server:
         server.streams["s"] = [*chunks(5), chunk(5, [b"a", b"b"], crc=1)]
-        wanted = Wanted(("offset",), "s", None, 0, "raw", False, ())  # noqa: FBT003
+        wanted = WantedColumns(("offset",), "s", None, 0, "raw", False, ())  # noqa: FBT003
         decoder = Decoder(wanted)
         pieces = reader_of(server, range_of(server, "s", 0, 7)).pieces()
 

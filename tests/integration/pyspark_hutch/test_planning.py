@@ -14,7 +14,7 @@ from hutch.stream import messages as m
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import DataLoss, Range
-from pyspark_hutch.offsets.position import Place
+from pyspark_hutch.offsets.position import StreamPlace
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_rules import read_settings
 from pyspark_hutch.planning.batch import describe_batch
@@ -251,7 +251,7 @@ def test_a_position_without_incarnations_goes_on_and_gets_them(
 ) -> None:
     publish(client, stream, [b"row"] * 10)
     query = Query(hutch, stream=stream)
-    query.end = {stream: Place(4)}
+    query.end = {stream: StreamPlace(4)}
 
     assert ranges(query.batch()) == [(stream, 4, 10)]
     assert query.end[stream].incarnation is not None

@@ -249,12 +249,12 @@ from contextlib import closing
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from hutch.client.login import Endpoint
 
 host, port, stream, high = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 place = Endpoint(host, port)
-cluster = Cluster(ConnectionSettings((place,)), Name("memory"))
+cluster = Cluster(BrokerSettings((place,)), Name("memory"))
 cluster.leaders([stream])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 reader = RangeReader(cluster, Range(stream, place, 0, high), 30_000)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hutch.client.errors import ClientError, Refused
-from pyspark_hutch.sink.task import Written
+from pyspark_hutch.sink.task import RowsWritten
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
@@ -72,9 +72,9 @@ def test_a_named_producer_loses_and_doubles_nothing_over_kills(
     found = write(settings, *numbered(), before_batch=restarts)
     restarts.end()
 
-    assert found == Written(COUNT, 0)
+    assert found == RowsWritten(COUNT, 0)
     assert bodies_in(server, "s") == bodies_of(COUNT)
-    assert write(settings, *numbered()) == Written(0, COUNT)
+    assert write(settings, *numbered()) == RowsWritten(0, COUNT)
 
 
 def test_without_a_name_rows_are_doubled_at_most(start_server: StartServer) -> None:
@@ -87,7 +87,7 @@ def test_without_a_name_rows_are_doubled_at_most(start_server: StartServer) -> N
     found = write(settings, *numbered(), before_batch=restarts)
     restarts.end()
 
-    assert found == Written(COUNT, 0)
+    assert found == RowsWritten(COUNT, 0)
     times = Counter(bodies_in(server, "s"))
     assert set(times) == set(bodies_of(COUNT))
     assert max(times.values()) <= 3
@@ -135,7 +135,7 @@ def test_dedup_without_the_right_to_read_needs_simple_messages(server: HutchServ
     write(settings, *numbered()[:2])
     again = write(settings, *numbered()[:3])
 
-    assert again == Written(3 * AT_ONCE, 0), "the server does not tell what it drops"
+    assert again == RowsWritten(3 * AT_ONCE, 0), "the server does not tell what it drops"
     assert bodies_in(server, "s") == bodies_of(3 * AT_ONCE)
     with pytest.raises(Refused) as failure:
         write(

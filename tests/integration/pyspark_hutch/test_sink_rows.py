@@ -15,7 +15,7 @@ from hutch.stream.offsets import FIRST
 from pyspark_hutch.encoding.errors import MessageTooLarge, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
 from pyspark_hutch.sink.publishers import WAITING_BYTES_MAX
-from pyspark_hutch.sink.task import Written
+from pyspark_hutch.sink.task import RowsWritten
 from tests.client import Client
 from tests.integration.clients.loop import eventually, run
 from tests.integration.clients.rstream_session import (
@@ -46,7 +46,7 @@ def batches(count: int, of: int = 1_000) -> list[pa.RecordBatch]:
 def test_every_row_is_there_once_and_in_order(endpoint: Endpoint, made: str) -> None:
     settings = settings_for(endpoint, stream=made, maxInFlight=3_000)
 
-    assert write(settings, *batches(20_000)) == Written(20_000, 0)
+    assert write(settings, *batches(20_000)) == RowsWritten(20_000, 0)
 
     assert bodies_in(endpoint, made) == bodies_of(20_000)
 
@@ -67,7 +67,7 @@ def test_300_partitions_get_the_rows_of_their_keys(endpoint: Endpoint, stream: s
         endpoint, superStream=stream, createStream="true", partitions=300, maxInFlight=500
     )
 
-    assert write(settings, batch_of(bodies_of(3_000), routing_key=keys)) == Written(3_000, 0)
+    assert write(settings, batch_of(bodies_of(3_000), routing_key=keys)) == RowsWritten(3_000, 0)
 
     hashes = murmur3(pa.array([key.encode() for key in keys], pa.large_binary())) % 300
     for partition in (0, 1, 150, 255, 256, 299):
@@ -110,7 +110,7 @@ def test_sub_batches_of_300_partitions_wait_in_bounded_memory(
         before_batch=lambda _: held.append(pa.total_allocated_bytes() - before),
     )
 
-    assert written == Written(rows * count, 0)
+    assert written == RowsWritten(rows * count, 0)
     # All rows are more than twice as much, and none of their sub-batches is ever full.
     assert WAITING_BYTES_MAX / 2 < max(held) < WAITING_BYTES_MAX + 2 * batch.nbytes
     assert rows_in_300(endpoint, stream) == rows * count
@@ -205,8 +205,8 @@ def test_a_second_run_writes_only_what_is_new_however_its_rows_are_cut(
         bodies = bodies_of(len(numbers), first=first)
         return batch_of(bodies, n=pa.array(numbers, pa.int64()), k=["x"] * len(numbers))
 
-    assert write(settings, rows(0, 100), rows(100, 250)) == Written(250, 0)
-    assert write(settings, rows(0, 33), rows(33, 260), rows(260, 400)) == Written(150, 250)
+    assert write(settings, rows(0, 100), rows(100, 250)) == RowsWritten(250, 0)
+    assert write(settings, rows(0, 33), rows(33, 260), rows(260, 400)) == RowsWritten(150, 250)
 
     assert bodies_in(endpoint, made) == bodies_of(400)
 
@@ -216,7 +216,7 @@ def test_a_second_run_by_place_writes_only_what_is_new(endpoint: Endpoint, made:
     settings = settings_for(endpoint, stream=made, **options)
 
     write(settings, *batches(2_000))
-    assert write(settings, *batches(3_000, of=500)) == Written(1_000, 2_000)
+    assert write(settings, *batches(3_000, of=500)) == RowsWritten(1_000, 2_000)
 
     assert bodies_in(endpoint, made) == bodies_of(3_000)
 
@@ -231,7 +231,7 @@ def test_the_first_row_of_a_producer_is_not_taken_for_known(endpoint: Endpoint, 
         producerKeyColumn="k",
     )
 
-    assert write(settings, batch_of([b"first"], n=[0], k=["x"])) == Written(1, 0)
+    assert write(settings, batch_of([b"first"], n=[0], k=["x"])) == RowsWritten(1, 0)
 
     assert bodies_in(endpoint, made) == [b"first"]
 

@@ -7,7 +7,7 @@ import ssl
 from compat.certificates import Certificates
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded, encode_command
-from pyspark_hutch.options.connection_settings import TlsSettings
+from pyspark_hutch.options.connection_settings import BrokerTls
 from tests.fake_server import Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published
 
@@ -27,7 +27,7 @@ def test_rows_reach_a_server_that_writes_before_it_reads(made: Certificates) -> 
             talk.push("publish_confirm", m.PublishConfirm(publisher_id, ids))
 
         server.handlers["publish"] = flood
-        tls = TlsSettings(ca=str(made.ca), verify_hostname=False)
+        tls = BrokerTls(ca=str(made.ca), verify_hostname=False)
         publisher = Publisher(server, confirm_timeout_ms=20_000, tls=tls, advertised=False)
 
         publisher.write("s", bodies_of(20, size=1_000_000))

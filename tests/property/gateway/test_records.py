@@ -21,8 +21,9 @@ from gateway.log.records.reading import Record, Unreadable
 from gateway.log.records.writing import RecordWriter
 from hutch.formats.entries import sub_batch_at
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
-from pyspark_hutch.decoding import UnopenedSubBatch, Wanted
+from pyspark_hutch.columns import WantedColumns
 from pyspark_hutch.decoding import codecs as codecs_module
+from pyspark_hutch.decoding.faults import UnopenedSubBatch
 from pyspark_hutch.options.read_settings import Fate
 from tests.chunks import COMPRESS, GZIP, NONE, ZSTD, Entry, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import batches_of, chunk_of
@@ -296,7 +297,7 @@ def test_what_is_put_is_read_with_its_offset_and_its_chunk_s_time(
 
 def seen_by_spark(chunk: bytes, fate: Fate = "fail") -> list[Record]:
     """Offset, time and body of the rows."""
-    batches = batches_of([chunk], Wanted(SEEN, body_format="raw", bad_sub_batches=fate))
+    batches = batches_of([chunk], WantedColumns(SEEN, body_format="raw", bad_sub_batches=fate))
     rows = [row for batch in batches for row in batch.to_pylist()]
     times = [round(row["timestamp"].timestamp() * 1_000) for row in rows]
     return [(row["offset"], at, row["body"]) for row, at in zip(rows, times, strict=True)]

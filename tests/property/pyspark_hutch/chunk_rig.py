@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from pyspark_hutch.decoding import Decoder, Wanted, vectors
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding import vectors
+from pyspark_hutch.decoding.decoder import Decoder
 from tests.chunks import HEADER, MAGIC_AND_VERSION, Entry, SubBatch
 from tests.property.gateway.kernel_builds import load
 
@@ -49,7 +51,7 @@ def chunk_of(
 
 def batches_of(
     chunks: Iterable[bytes | bytearray | memoryview],
-    wanted: Wanted,
+    wanted: WantedColumns,
     way: ModuleType | None = None,
     low: int = 0,
     high: int = EVERYTHING,
@@ -66,7 +68,7 @@ def batches_of(
 
 def rows_of(
     chunks: Iterable[bytes | bytearray | memoryview],
-    wanted: Wanted,
+    wanted: WantedColumns,
     way: ModuleType | None = None,
     low: int = 0,
     high: int = EVERYTHING,

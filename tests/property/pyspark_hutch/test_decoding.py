@@ -13,21 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_hutch.decoding import (
-    DamagedChunk,
-    Decoder,
-    UnopenedSubBatch,
-    Wanted,
-    open_batch,
-    sections,
-    vectors,
-)
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding import open_batch, sections, vectors
+from pyspark_hutch.decoding.decoder import Decoder
+from pyspark_hutch.decoding.faults import DamagedChunk, UnopenedSubBatch
 from pyspark_hutch.options.read_settings import Fate
 from tests.chunks import GZIP, HEADER, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, chunk_of, rows_of, way_of
 from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
 
-WANTED = Wanted(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
+WANTED = WantedColumns(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
 FATES: tuple[Fate, ...] = ("fail", "skip", "raw")
 
 some = settings(max_examples=min(settings().max_examples, 200))

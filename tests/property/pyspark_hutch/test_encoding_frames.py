@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
 from pyspark_hutch.encoding.errors import MessageTooLarge
-from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker
+from pyspark_hutch.encoding.frames import FrameLimits, MessagePacker, PublishFrame
 from pyspark_hutch.encoding.sub_batches import SubBatchPacker
 from tests.unit.pyspark_hutch.encoding.batches import ids_from, raw_messages, simple, taken
 from tests.unit.pyspark_hutch.encoding.test_sub_batches import read
@@ -21,17 +21,19 @@ filters = st.none() | st.text(max_size=4)
 
 
 @st.composite
-def limits(draw: st.DrawFn) -> Limits:
-    return Limits(
+def limits(draw: st.DrawFn) -> FrameLimits:
+    return FrameLimits(
         frame_bytes_max=draw(st.just(0) | st.integers(9, 400)),
         frame_bytes=draw(st.integers(1, 400)),
         entries_max=draw(st.integers(1, 10)),
     )
 
 
-def until_too_large(packer: MessagePacker | SubBatchPacker, runs: list[list[bytes]]) -> list[Frame]:
+def until_too_large(
+    packer: MessagePacker | SubBatchPacker, runs: list[list[bytes]]
+) -> list[PublishFrame]:
     """Pack until a message is too large."""
-    frames: list[Frame] = []
+    frames: list[PublishFrame] = []
     first = 1
     try:
         for run in runs:
@@ -47,7 +49,7 @@ def until_too_large(packer: MessagePacker | SubBatchPacker, runs: list[list[byte
 
 @given(bodies, limits())
 def test_frames_hold_every_message_once_in_order_and_within_their_limits(
-    some: list[bytes], limit: Limits
+    some: list[bytes], limit: FrameLimits
 ) -> None:
     frames = until_too_large(MessagePacker("s", 0, limit), [some])
 
@@ -65,7 +67,9 @@ def test_frames_hold_every_message_once_in_order_and_within_their_limits(
 
 
 @given(bodies, limits())
-def test_no_frame_could_have_taken_the_entry_after_it(some: list[bytes], limit: Limits) -> None:
+def test_no_frame_could_have_taken_the_entry_after_it(
+    some: list[bytes], limit: FrameLimits
+) -> None:
     frames = until_too_large(MessagePacker("s", 0, limit), [some])
 
     room = min(limit.frame_bytes, limit.frame_bytes_max or limit.frame_bytes)
@@ -80,7 +84,7 @@ def test_filter_values_stay_with_their_messages(
     rows: list[tuple[bytes, str | None]], frame_bytes: int
 ) -> None:
     messages = raw_messages([body for body, _ in rows], [value for _, value in rows])
-    packer = MessagePacker("s", 0, Limits(0, frame_bytes=frame_bytes))
+    packer = MessagePacker("s", 0, FrameLimits(0, frame_bytes=frame_bytes))
 
     place = 0
     for frame in packer.add(messages, ids_from(1, len(rows))):
@@ -93,7 +97,7 @@ def test_filter_values_stay_with_their_messages(
     assert place == len(rows)
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+@pytest.mark.parametrize("codec", [SubBatchCodec.NONE, SubBatchCodec.LZ4])
 @given(
     runs=st.lists(bodies, max_size=4),
     limit=limits(),
@@ -101,7 +105,11 @@ def test_filter_values_stay_with_their_messages(
     sub_batch_bytes=st.integers(1, 500),
 )
 def test_sub_batches_hold_every_message_once_and_end_where_the_rows_say(
-    codec: Codec, runs: list[list[bytes]], limit: Limits, records: int, sub_batch_bytes: int
+    codec: SubBatchCodec,
+    runs: list[list[bytes]],
+    limit: FrameLimits,
+    records: int,
+    sub_batch_bytes: int,
 ) -> None:
     def sub_batches(some: list[list[bytes]]) -> list[list[bytes]]:
         packer = SubBatchPacker(

@@ -12,7 +12,7 @@ from rstream.amqp import amqp_decoder
 from pyspark_hutch.encoding.arrays import BYTES
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.murmur import murmur3
-from pyspark_hutch.encoding.routes import ByHash
+from pyspark_hutch.encoding.routes import RoutedByHash
 from tests.unit.pyspark_hutch.encoding.batches import batch, encoded, whole
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -118,7 +118,7 @@ def test_a_hash_divides_rows_among_partitions_and_keeps_their_order(
     made = batch(body=[b""] * len(keys), routing_key=keys)
 
     found: dict[int, str] = {}
-    for share in ByHash(streams).split(made):
+    for share in RoutedByHash(streams).split(made):
         mine = list(range(len(keys))) if share.rows is None else share.rows.tolist()
         assert mine
         assert mine == sorted(mine)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_hutch.decoding import Wanted, sections
-from pyspark_hutch.decoding.reasons import EXTENT_NAMES, EXTENTS
-from pyspark_hutch.rows.columns import APP_TYPES
+from pyspark_hutch.columns import APP_TYPES, WantedColumns
+from pyspark_hutch.decoding import sections
+from pyspark_hutch.decoding.bodies import EXTENT_NAMES, EXTENTS
 from tests.property.pyspark_hutch.chunk_rig import compound, listed, sized, text
 
 TYPED = tuple((f"as {name}", kind) for name, kind in APP_TYPES.items())
-WANTED = Wanted(("header", "properties", "application_properties"), app_columns=TYPED)
+WANTED = WantedColumns(("header", "properties", "application_properties"), app_columns=TYPED)
 
 WIDTHS = {0: "40 41 42 43 44 45", 1: "50 51 52 53 54 55 56", 2: "60 61", 4: "70 71 72 73 74"}
 WIDTHS |= {8: "80 81 82 83 84", 16: "94 98"}

@@ -13,7 +13,7 @@ from hutch.client.login import Endpoint
 from hutch.stream.offsets import OffsetSpec
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.read_settings import Splitting
 from pyspark_hutch.planning.splits import StreamRange, plan
 from tests.reading_rig import NAME
@@ -25,7 +25,7 @@ class Known(Cluster):
     """Knows where the chunks of its streams begin, and asks no server."""
 
     def __init__(self, begins: Mapping[str, list[int]]) -> None:
-        super().__init__(ConnectionSettings((LEADER,)), NAME)
+        super().__init__(BrokerSettings((LEADER,)), NAME)
         self._begins = begins
 
     def resolve(

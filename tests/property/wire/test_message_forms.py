@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hutch.formats.amqp.basic import basic_of
 from hutch.formats.amqp.message import message_of
-from hutch.formats.amqp.mqtt import MqttMessage, mqtt_of, pack_mqtt
 from hutch.formats.amqp.values import Moment, Value
 from hutch.formats.amqp.writing import BasicProperties, annotated, pack_message
+from hutch.formats.mqtt import MqttMessage, mqtt_of, pack_mqtt
 from tests.property.pyspark_hutch.chunk_rig import compound, data, section, sized, text
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)

@@ -12,11 +12,11 @@ class Bad(Exception):
     """The error of a protocol."""
 
 
-class Number(layout.Fixed[int]):
+class Number(layout.FixedNumber[int]):
     malformed = Bad
 
 
-class Layout(layout.Layout[layout.M]):
+class Layout(layout.MessageLayout[layout.M]):
     malformed = Bad
 
 

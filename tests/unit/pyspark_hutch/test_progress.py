@@ -1,15 +1,16 @@
-"""What there is to say of a query from each form in which Spark gives its progress."""
-
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
 import pyspark_hutch
-from pyspark_hutch.offsets.position import Place
-from pyspark_hutch.progress import lag, left_out
+from pyspark_hutch.offsets.position import StreamPlace
+from pyspark_hutch.progress import QueryBacklog, lag, left_out
+from tests.fake_server import FakeServer, chunks
+from tests.reading_rig import NAME, settings_of
 
 END = '{"a": {"o": 10}, "b": {"i": "7f3a", "o": 5}}'
 LATEST = '{"a": {"o": 25}, "b": {"o": 5}, "c": {"o": 3}}'
@@ -67,7 +68,7 @@ def test_what_one_of_two_sources_does_not_know_is_not_known_of_both() -> None:
 
 
 def test_an_end_that_a_server_has_told_counts_where_the_progress_has_none() -> None:
-    told = {"a": Place(30), "b": Place(9), "c": Place(9)}
+    told = {"a": StreamPlace(30), "b": StreamPlace(9), "c": StreamPlace(9)}
     assert lag({"sources": [{"endOffset": END, "latestOffset": None}]}, told) == {"a": 20, "b": 4}
     assert lag({"sources": [{"endOffset": END, "latestOffset": LATEST}]}, told) == EXPECTED
 
@@ -128,3 +129,47 @@ def test_the_package_gives_its_names_when_they_are_asked_for() -> None:
     assert pyspark_hutch.left_out is left_out
     with pytest.raises(AttributeError, match="'pyspark_hutch' has no attribute 'lagg'"):
         _ = pyspark_hutch.lagg
+
+
+ENDS = {"a": {"o": 10}, "b": {"o": 20}}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as fake:
+        fake.streams = {"a": chunks(*[10] * 10), "b": chunks(*[10] * 2)}
+        yield fake
+
+
+def progress(latest: object) -> dict[str, object]:
+    """Return a progress as Spark gives it, its positions as texts."""
+    told = None if latest is None else json.dumps(latest)
+    return {"sources": [{"endOffset": json.dumps(ENDS), "latestOffset": told}]}
+
+
+def test_a_server_tells_what_the_progress_of_a_batch_that_is_run_again_does_not(
+    server: FakeServer,
+) -> None:
+    backlog = QueryBacklog(settings_of(server), NAME)
+    assert backlog.behind(progress(None)) == {"a": 90, "b": 0}
+
+
+def test_a_stream_that_is_gone_is_not_known(server: FakeServer) -> None:
+    del server.streams["b"]
+    assert QueryBacklog(settings_of(server), NAME).behind(progress(None)) == {"a": 90, "b": None}
+
+
+def test_no_server_is_asked_what_the_progress_tells(server: FakeServer) -> None:
+    backlog = QueryBacklog(settings_of(server), NAME)
+    server.handlers["stream_stats"] = lambda *_: pytest.fail("the server was asked")
+    assert backlog.behind(progress({"a": {"o": 15}, "b": {"o": 20}})) == {"a": 5, "b": 0}
+    assert backlog.behind(None) == {}
+
+
+def test_without_an_answer_nothing_is_said_to_wait_nor_not_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with FakeServer() as stopped:
+        settings = settings_of(stopped)
+    assert QueryBacklog(settings, NAME).behind(progress(None)) == {"a": None, "b": None}
+    assert "the rows that wait are not known" in caplog.text

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.bridge.templates import Missing, Template
-from hutch.formats.amqp.mqtt import MqttMessage, pack_mqtt
 from hutch.formats.amqp.writing import BasicProperties, pack_message
+from hutch.formats.mqtt import MqttMessage, pack_mqtt
 from tests.property.pyspark_hutch.chunk_rig import data, listed, section, text
 
 PLACE = {"stream": "orders", "offset": "7"}

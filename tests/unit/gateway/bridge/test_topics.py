@@ -14,7 +14,7 @@ from paho.mqtt.properties import Properties
 from gateway.bridge.ends import TakenOver, Unreachable
 from gateway.bridge.routes import TopicsSource
 from gateway.bridge.topics import MqttLink, TopicMessages, paho_of
-from hutch.formats.amqp.mqtt import MqttMessage, pack_mqtt
+from hutch.formats.mqtt import MqttMessage, pack_mqtt
 from tests.unit.gateway.bridge.bridge_rig import ended, route
 from tests.unit.gateway.bridge.topics_rig import SOURCE, URI, Rig, code
 

@@ -11,8 +11,8 @@ from gateway.bridge import topics
 from gateway.bridge.ends import Parcel
 from gateway.bridge.routes import TopicTarget
 from gateway.bridge.topics import TopicPublisher
-from hutch.formats.amqp.mqtt import MqttMessage, pack_mqtt
 from hutch.formats.amqp.writing import BasicProperties, pack_message
+from hutch.formats.mqtt import MqttMessage, pack_mqtt
 from tests.unit.gateway.bridge.bridge_rig import route
 from tests.unit.gateway.bridge.topics_rig import GONE, URI, Rig, code
 

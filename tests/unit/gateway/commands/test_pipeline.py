@@ -13,7 +13,7 @@ from gateway import cli
 from gateway.commands import pipeline
 from gateway.commands.pipeline import JOBS
 from pyspark_hutch.jobs import commands
-from pyspark_hutch.jobs.preparation import extras
+from pyspark_hutch.jobs.preparation import installed
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -172,7 +172,7 @@ def test_without_an_extra_one_line_says_which(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == missing else name)
 
     assert cli.main(["pipeline", *arguments]) == 1
     assert capsys.readouterr().err == (

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from hutch.client import channel as channel_module
-from hutch.client import inbox
-from hutch.client.connection import Connection, Delivery
+from hutch.client import frames
+from hutch.client.connection import Connection, DeliveredChunk
 from hutch.client.errors import (
     BadAnswer,
     ClientError,
@@ -207,7 +207,7 @@ def test_chunks_that_overtake_an_answer_are_kept_and_come_next(
     assert len(connection.inbox) > 0
     found = [connection.pushed(soon()) for _ in range(2)]
 
-    assert [bytes(one.chunk) for one in found if isinstance(one, Delivery)] == [
+    assert [bytes(one.chunk) for one in found if isinstance(one, DeliveredChunk)] == [
         one.data for one in server.streams["s"]
     ]
 
@@ -215,7 +215,7 @@ def test_chunks_that_overtake_an_answer_are_kept_and_come_next(
 def test_what_is_pushed_instead_of_an_answer_has_a_bound(
     server: FakeServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "INBOX_BYTES_MAX", 100_000)
+    monkeypatch.setattr(frames, "INBOX_BYTES_MAX", 100_000)
     connection.subscribe(1, "s", at_offset(100), credit=1)
 
     def flood(talk: Talk, _asked: Decoded) -> None:
@@ -249,7 +249,7 @@ def test_late_chunks_of_a_subscription_that_has_ended_are_dropped(
 
     assert len(connection.inbox) == 1
     pushed = connection.pushed(soon())
-    assert isinstance(pushed, Delivery)
+    assert isinstance(pushed, DeliveredChunk)
     assert (pushed.subscription_id, bytes(pushed.chunk)) == (2, server.streams["t"][0].data)
     with pytest.raises(ServerSilent):
         connection.pushed(soon(0.1))

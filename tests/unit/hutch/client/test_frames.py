@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from compat.certificates import Certificates, make
 from hutch.client.errors import BadAnswer, ServerGone, ServerSilent
-from hutch.client.frames import FRAME_BYTES_MAX, FrameReader
+from hutch.client.frames import (
+    FRAME_BYTES_MAX,
+    INBOX_BYTES_MAX,
+    KEPT_FRAME_BYTES,
+    FrameReader,
+    PushedFrames,
+    send_both_ways,
+)
 from tests.waiting import HANG_S
 
 Pair = tuple[socket.socket, socket.socket]
@@ -224,3 +231,140 @@ def test_an_end_is_told_without_waiting(either: Pair) -> None:
     with pytest.raises(ServerGone, match="host:1"):
         take_all()
     assert found == [b"last"]
+
+
+MUCH = bytes(range(256)) * 80_000
+
+
+def received(connected: socket.socket, count: int) -> bytes:
+    connected.settimeout(HANG_S)
+    found = bytearray()
+    while len(found) < count:
+        found += connected.recv(1 << 20)
+    return bytes(found)
+
+
+def test_small_data_is_sent_at_once_and_nothing_is_taken(pair: Pair) -> None:
+    ours, theirs = pair
+    theirs.send(b"waiting")
+
+    send_both_ways(ours, b"data", soon(), lambda: pytest.fail("there was room"))
+
+    assert theirs.recv(100) == b"data"
+
+
+def test_much_data_reaches_a_side_that_writes_before_it_reads(pair: Pair) -> None:
+    ours, theirs = pair
+    taken = bytearray()
+    seen: list[bytes] = []
+
+    def write_then_read() -> None:
+        theirs.settimeout(HANG_S)
+        theirs.sendall(MUCH)
+        seen.append(received(theirs, len(MUCH)))
+
+    other = threading.Thread(target=write_then_read)
+    other.start()
+
+    def take() -> None:
+        taken.extend(ours.recv(1 << 20))
+
+    send_both_ways(ours, memoryview(MUCH), soon(), take)
+    other.join(HANG_S)
+
+    assert seen == [MUCH]
+    assert bytes(taken) == MUCH[: len(taken)]
+    assert taken
+
+
+def test_a_side_that_neither_reads_nor_writes_is_given_up(pair: Pair) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(TimeoutError, match="bytes could not be sent in time"):
+        send_both_ways(pair[0], MUCH, began + 0.2, lambda: None)
+
+    assert time.monotonic() - began < 20
+
+
+def test_a_side_that_has_gone_is_an_error(pair: Pair) -> None:
+    pair[1].close()
+
+    with pytest.raises(OSError, match="pipe"):
+        send_both_ways(pair[0], MUCH, soon(), lambda: None)
+
+
+def test_what_taking_raises_is_raised(pair: Pair) -> None:
+    ours, theirs = pair
+    theirs.send(b"bad news")
+
+    def take() -> None:
+        raise ValueError(ours.recv(100))
+
+    with pytest.raises(ValueError, match="bad news"):
+        send_both_ways(ours, MUCH, soon(), take)
+
+
+def test_frames_come_out_in_the_order_in_which_they_came() -> None:
+    kept = PushedFrames()
+    for frame in (b"a", b"b", b"c"):
+        assert kept.keep(memoryview(frame))
+
+    assert [kept.take() for _ in range(len(kept))] == [b"a", b"b", b"c"]
+
+
+def test_a_frame_is_a_copy() -> None:
+    kept, frame = PushedFrames(), bytearray(b"first")
+    kept.keep(memoryview(frame))
+    frame[:] = b"other"
+
+    assert kept.take() == b"first"
+
+
+def test_the_bytes_that_are_kept_have_a_bound_and_taking_one_makes_room() -> None:
+    kept, half = PushedFrames(), bytes(INBOX_BYTES_MAX // 2 - KEPT_FRAME_BYTES)
+
+    assert kept.keep(memoryview(half))
+    assert kept.keep(memoryview(half))
+    assert not kept.keep(memoryview(b""))
+    kept.take()
+    assert kept.keep(memoryview(b"x"))
+
+
+def test_tiny_frames_are_bounded_too() -> None:
+    kept = PushedFrames()
+    count = INBOX_BYTES_MAX // KEPT_FRAME_BYTES + 1
+
+    assert not all(kept.keep(memoryview(b"")) for _ in range(count))
+    kept.clear()
+    assert not kept
+    assert kept.keep(memoryview(b"x"))
+
+
+def test_a_first_frame_is_taken_whatever_its_size() -> None:
+    kept = PushedFrames()
+
+    assert kept.keep(memoryview(bytes(INBOX_BYTES_MAX + 1)))
+    assert not kept.keep(memoryview(b""))
+
+
+def test_a_frame_that_is_wanted_is_taken_and_the_others_keep_their_order() -> None:
+    inbox = PushedFrames()
+    for frame in (b"a1", b"b1", b"a2", b"b2"):
+        inbox.keep(memoryview(frame))
+
+    assert inbox.take_first(lambda frame: frame[:1] == b"b") == b"b1"
+    assert inbox.take_first(lambda frame: frame[:1] == b"c") is None
+    assert inbox.take_first(lambda frame: frame[:1] == b"b") == b"b2"
+    assert [inbox.take(), inbox.take()] == [b"a1", b"a2"]
+    assert inbox._bytes == 0
+
+
+def test_unwanted_frames_are_dropped_and_make_room() -> None:
+    inbox = PushedFrames()
+    for frame in (b"a1", b"b1", b"a2"):
+        inbox.keep(memoryview(frame))
+
+    inbox.drop(lambda frame: frame.startswith(b"a"))
+
+    assert inbox.take() == b"b1"
+    assert (len(inbox), inbox._bytes) == (0, 0)

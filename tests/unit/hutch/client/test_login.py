@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hutch.client.login import Address, Endpoint, Login, described
+from hutch.client.login import Endpoint, Login, ServerUrl, described
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from hutch.client.login import Address, Endpoint, Login, described
     ],
 )
 def test_a_url_names_a_server(url: str, endpoint: str, is_tls: bool) -> None:  # noqa: FBT001  # a parameter of the test
-    found = Address.of(url)
+    found = ServerUrl.of(url)
 
     assert (str(found.endpoint), found.is_tls) == (endpoint, is_tls)
     assert found.login == Login()
@@ -35,7 +35,7 @@ def test_a_url_names_a_server(url: str, endpoint: str, is_tls: bool) -> None:  #
     ],
 )
 def test_a_url_names_a_user_and_a_virtual_host(url: str, login: Login) -> None:
-    assert Address.of(url).login == login
+    assert ServerUrl.of(url).login == login
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_url_names_a_user_and_a_virtual_host(url: str, login: Login) -> None:
 )
 def test_what_is_no_url_of_a_server_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(ValueError, match="a server's URL begins with rabbitmq-stream://") as caught:
-        Address.of(url)
+        ServerUrl.of(url)
 
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None

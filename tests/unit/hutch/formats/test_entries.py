@@ -9,8 +9,8 @@ from hutch.formats.entries import (
     RECORD_HEAD,
     SUB_BATCH_RECORDS_MAX,
     UNCOMPRESSED_BYTES_MAX,
-    Codec,
     SubBatch,
+    SubBatchCodec,
     entries_in,
     pack_sub_batch,
     sub_batch_at,
@@ -18,11 +18,11 @@ from hutch.formats.entries import (
 from tests import chunks
 
 RECORD = RECORD_HEAD.pack(3) + b"abc"
-BATCH = pack_sub_batch(Codec.GZIP, 7, 500, b"body")
+BATCH = pack_sub_batch(SubBatchCodec.GZIP, 7, 500, b"body")
 
 
-@pytest.mark.parametrize("codec", Codec)
-def test_a_sub_batch_is_packed_as_the_protocol_draws_it(codec: Codec) -> None:
+@pytest.mark.parametrize("codec", SubBatchCodec)
+def test_a_sub_batch_is_packed_as_the_protocol_draws_it(codec: SubBatchCodec) -> None:
     packed = pack_sub_batch(codec, SUB_BATCH_RECORDS_MAX, 1 << 31, b"body")
 
     assert packed == chunks.SubBatch(codec, 65_535, 1 << 31, b"body").encoded()
@@ -32,7 +32,9 @@ def test_a_sub_batch_is_packed_as_the_protocol_draws_it(codec: Codec) -> None:
 def test_the_codecs_have_the_numbers_of_the_protocol() -> None:
     names = ("NONE", "GZIP", "SNAPPY", "LZ4", "ZSTD")
 
-    assert {name: Codec[name] for name in names} == {name: getattr(chunks, name) for name in names}
+    assert {name: SubBatchCodec[name] for name in names} == {
+        name: getattr(chunks, name) for name in names
+    }
 
 
 def test_a_server_takes_what_a_reader_opens() -> None:
@@ -40,7 +42,7 @@ def test_a_server_takes_what_a_reader_opens() -> None:
 
 
 def test_unused_bits_are_no_part_of_the_codec() -> None:
-    assert sub_batch_at(b"\xcf" + BATCH[1:], 0).codec == Codec.ZSTD
+    assert sub_batch_at(b"\xcf" + BATCH[1:], 0).codec == SubBatchCodec.ZSTD
 
 
 def test_the_head_of_a_sub_batch_that_is_cut_off_is_an_error() -> None:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, SubBatch, SubBatchCodec
 from hutch.formats.sub_batches import BadSubBatch, Decompress, require_records, uncompressed
 
 BODY = b"ab"
 SIZE = 4
-CODECS: dict[int, Decompress] = {Codec.ZSTD: lambda body, size: (body * 2)[:size]}
+CODECS: dict[int, Decompress] = {SubBatchCodec.ZSTD: lambda body, size: (body * 2)[:size]}
 
 
-def head_of(codec: int = Codec.ZSTD, size: int = SIZE) -> SubBatch:
+def head_of(codec: int = SubBatchCodec.ZSTD, size: int = SIZE) -> SubBatch:
     """The head of a sub-batch whose body lies behind two other bytes."""
     return SubBatch(codec, 3, size, 2, 2 + len(BODY))
 
@@ -35,10 +35,10 @@ def test_a_body_is_decompressed_to_the_size_in_the_head() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, UNCOMPRESSED_BYTES_MAX + 1])
 def test_one_that_is_not_compressed_has_the_size_that_it_has(size: int) -> None:
-    assert uncompressed(b"<<ab>>", head_of(Codec.NONE, size), {}) == BODY
+    assert uncompressed(b"<<ab>>", head_of(SubBatchCodec.NONE, size), {}) == BODY
 
 
-@pytest.mark.parametrize("codec", [*Codec, 5])
+@pytest.mark.parametrize("codec", [*SubBatchCodec, 5])
 def test_a_body_that_is_not_all_there_is_said_to_be_cut_off(codec: int) -> None:
     assert fault(head_of(codec), b"<<a") == "is cut off"
 
@@ -62,13 +62,13 @@ def test_an_error_of_a_codec_is_the_publishers_fault(error: Callable[[], Excepti
         raise error()
 
     with pytest.raises(BadSubBatch, match="that is not 4 bytes compressed by lz4"):
-        uncompressed(b"<<ab>>", head_of(Codec.LZ4), {Codec.LZ4: fails})
+        uncompressed(b"<<ab>>", head_of(SubBatchCodec.LZ4), {SubBatchCodec.LZ4: fails})
 
 
 @pytest.mark.parametrize("given", [b"", b"abc", b"abcde"])
 def test_another_number_of_bytes_than_the_head_says_is_told(given: bytes) -> None:
     with pytest.raises(BadSubBatch, match="that is not 4 bytes compressed by gzip"):
-        uncompressed(b"<<ab>>", head_of(Codec.GZIP), {Codec.GZIP: lambda *_: given})
+        uncompressed(b"<<ab>>", head_of(SubBatchCodec.GZIP), {SubBatchCodec.GZIP: lambda *_: given})
 
 
 @pytest.mark.parametrize(("count", "end"), [(2, SIZE), (4, SIZE), (3, SIZE - 1), (3, SIZE + 1)])

@@ -10,7 +10,7 @@ from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import at_offset
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from tests.fake_server import FakeServer, Talk, chunks
 from tests.reading_rig import NAME, cluster_of, settings_of
 
@@ -144,14 +144,14 @@ def test_partitions_come_in_their_order(server: FakeServer) -> None:
 def test_the_next_endpoint_is_taken_where_the_first_is_away(server: FakeServer) -> None:
     with FakeServer() as away:
         gone = where(away)
-    settings = ConnectionSettings((gone, where(server)))
+    settings = BrokerSettings((gone, where(server)))
 
     assert Cluster(settings, NAME).leaders(["a"]) == {"a": where(server)}
 
 
 def test_all_endpoints_are_named_where_all_are_away() -> None:
     with FakeServer() as one, FakeServer() as other:
-        settings = ConnectionSettings((where(one), where(other)))
+        settings = BrokerSettings((where(one), where(other)))
 
     with pytest.raises(ServerGone) as caught:
         Cluster(settings, NAME).leaders(["a"])

@@ -12,7 +12,7 @@ from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.pool import Name, Pool
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from tests.fake_server import FakeServer
 from tests.reading_rig import settings_of
 from tests.waiting import HANG_S
@@ -40,7 +40,7 @@ def where(server: FakeServer) -> Endpoint:
     return Endpoint(server.host, server.port)
 
 
-def use(pool: Pool, server: FakeServer, settings: ConnectionSettings, name: Name = FIRST) -> int:
+def use(pool: Pool, server: FakeServer, settings: BrokerSettings, name: Name = FIRST) -> int:
     """Ask something over a connection of the pool; tells how many the server has seen."""
     with pool.connection(where(server), settings, name) as connection:
         connection.request("stream_stats", m.StreamStats("s"))

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from hutch.formats.amqp.writing import BasicProperties, pack_message
-from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted
+from pyspark_hutch.columns import DEFAULT, WantedColumns
+from pyspark_hutch.decoding.decoder import Decoder
+from pyspark_hutch.decoding.faults import DamagedChunk
 from pyspark_hutch.decoding.open_batch import BATCH_BYTES_MAX, ROWS_MAX
-from pyspark_hutch.rows.columns import DEFAULT
 from tests.chunks import GZIP, HEADER, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import (
     EVERYTHING,
@@ -31,7 +32,7 @@ from tests.property.pyspark_hutch.chunk_rig import (
 )
 
 TIME = datetime(2023, 11, 14, 22, 13, 20, 123_000, UTC)
-BODIES = Wanted(("offset", "body"), stream="orders")
+BODIES = WantedColumns(("offset", "body"), stream="orders")
 
 
 @pytest.fixture(params=WAYS[::2])
@@ -46,7 +47,7 @@ def damage(chunk: bytes, low: int = 0, high: int = EVERYTHING) -> DamagedChunk:
 
 
 def test_a_record_has_the_seven_default_columns(way: ModuleType) -> None:
-    wanted = Wanted(stream="orders-1", super_stream="orders", partition=1)
+    wanted = WantedColumns(stream="orders-1", super_stream="orders", partition=1)
 
     rows = rows_of([chunk_of(data(b"abc"), chunk_id=5)], wanted, way)
 
@@ -64,7 +65,7 @@ def test_a_record_has_the_seven_default_columns(way: ModuleType) -> None:
 
 
 def test_a_plain_stream_has_no_super_stream_and_is_partition_0() -> None:
-    row = rows_of([chunk_of(b"x")], Wanted(stream="orders"))[0]
+    row = rows_of([chunk_of(b"x")], WantedColumns(stream="orders"))[0]
 
     assert (row["super_stream"], row["partition"]) == (None, 0)
 
@@ -72,13 +73,13 @@ def test_a_plain_stream_has_no_super_stream_and_is_partition_0() -> None:
 def test_the_columns_asked_for_come_in_that_order() -> None:
     names = ("body", "sub_index", "offset", "stream")
 
-    batch = batches_of([chunk_of(b"x")], Wanted(names))[0]
+    batch = batches_of([chunk_of(b"x")], WantedColumns(names))[0]
 
     assert batch.schema.names == list(names)
 
 
 def test_text_columns_are_plain_and_not_dictionaries() -> None:
-    batch = batches_of([chunk_of(data(b"x"), b"y")], Wanted(stream="orders"))[0]
+    batch = batches_of([chunk_of(data(b"x"), b"y")], WantedColumns(stream="orders"))[0]
 
     assert [batch.schema.field(name).type for name in ("stream", "body_type")] == [pa.string()] * 2
 
@@ -125,7 +126,7 @@ def test_a_tracking_chunk_between_others_takes_an_offset() -> None:
 
 
 def test_every_record_says_where_it_was_in_its_chunk(way: ModuleType) -> None:
-    wanted = Wanted(("offset", "chunk_id", "entry_index", "sub_index"))
+    wanted = WantedColumns(("offset", "chunk_id", "entry_index", "sub_index"))
     entries = (b"a", b"b", SubBatch.of([b"c", b"d"]), SubBatch.of([b"e"]), b"f")
 
     rows = rows_of([chunk_of(*entries, chunk_id=10), chunk_of(b"g", chunk_id=20)], wanted, way)
@@ -142,7 +143,7 @@ def test_every_record_says_where_it_was_in_its_chunk(way: ModuleType) -> None:
 
 
 def test_a_cut_leaves_the_places_as_they_are(way: ModuleType) -> None:
-    wanted = Wanted(("offset", "entry_index", "sub_index"))
+    wanted = WantedColumns(("offset", "entry_index", "sub_index"))
     chunk = chunk_of(b"a", b"b", SubBatch.of([b"c", b"d"]), b"e", chunk_id=10)
 
     places = [tuple(row.values()) for row in rows_of([chunk], wanted, way, 13, 15)]
@@ -152,7 +153,7 @@ def test_a_cut_leaves_the_places_as_they_are(way: ModuleType) -> None:
 
 @pytest.mark.parametrize("ms", [0, -1, TIMESTAMP_MS])
 def test_the_time_is_the_chunks(ms: int) -> None:
-    batch = batches_of([chunk_of(b"a", timestamp_ms=ms)], Wanted(("timestamp",)))[0]
+    batch = batches_of([chunk_of(b"a", timestamp_ms=ms)], WantedColumns(("timestamp",)))[0]
 
     assert batch.column(0).cast(pa.int64()).to_pylist() == [ms * 1000]
 
@@ -161,13 +162,13 @@ def test_the_time_is_the_chunks(ms: int) -> None:
 def test_a_time_that_has_no_microseconds_is_null(ms: int) -> None:
     chunks = [chunk_of(b"a", timestamp_ms=ms), chunk_of(b"b", timestamp_ms=5)]
 
-    batch = batches_of(chunks, Wanted(("timestamp",)))[0]
+    batch = batches_of(chunks, WantedColumns(("timestamp",)))[0]
 
     assert batch.column(0).cast(pa.int64()).to_pylist() == [None, 5000]
 
 
 def test_messages_are_raw_where_the_format_is_raw(way: ModuleType) -> None:
-    wanted = Wanted((*DEFAULT[-2:], "application_properties"), body_format="raw")
+    wanted = WantedColumns((*DEFAULT[-2:], "application_properties"), body_format="raw")
 
     rows = rows_of([chunk_of(data(b"abc"))], wanted, way)
 
@@ -176,7 +177,7 @@ def test_messages_are_raw_where_the_format_is_raw(way: ModuleType) -> None:
 
 def test_a_message_of_sections_without_a_body_has_none(way: ModuleType) -> None:
     message = section(0x74, mapped(a=text("b")))
-    wanted = Wanted(("body", "body_type", "application_properties"))
+    wanted = WantedColumns(("body", "body_type", "application_properties"))
 
     rows = rows_of([chunk_of(message, data(b""))], wanted, way)
 
@@ -195,7 +196,7 @@ def test_what_an_amqp_client_published_to_this_server_is_read() -> None:
     message = pack_message(b"hello", properties, exchange="e", routing_key="k")
     names = ("body", "body_type", "properties", "application_properties", "message_annotations")
 
-    row = rows_of([chunk_of(message)], Wanted(names))[0]
+    row = rows_of([chunk_of(message)], WantedColumns(names))[0]
 
     assert (row["body"], row["body_type"]) == (b"hello", "data")
     assert row["properties"]["message_id"] == "m-1"
@@ -246,7 +247,7 @@ def test_large_messages_do_not_count_where_only_their_offsets_are_asked_for(
 ) -> None:
     chunk = chunk_of(*[bytes(BATCH_BYTES_MAX // 2)] * 5)
 
-    assert [batch.num_rows for batch in batches_of([chunk], Wanted(("offset",)), way)] == [5]
+    assert [batch.num_rows for batch in batches_of([chunk], WantedColumns(("offset",)), way)] == [5]
 
 
 def test_bodies_that_are_put_together_count_too(way: ModuleType) -> None:
@@ -294,7 +295,7 @@ def test_a_batch_stays_as_it_is_while_the_next_is_filled(way: ModuleType) -> Non
 def test_a_decoder_takes_little_memory_beside_its_batch(columns: tuple[str, ...]) -> None:
     front = section(0x73, listed(text("m-1"), b"\x40", text("to"), text("subject")))
     chunk = chunk_of(*[front + data(bytes(1000))] * 8000)
-    decoder = Decoder(Wanted(columns))
+    decoder = Decoder(WantedColumns(columns))
     before = pa.total_allocated_bytes()
     tracemalloc.start()
     most = 0

@@ -11,7 +11,8 @@ from rstream import AMQPMessage, Header, Properties
 
 from hutch.formats.amqp.reading import VALUE_BYTES_MAX, map_of
 from hutch.formats.amqp.values import Value
-from pyspark_hutch.decoding import Wanted, sections
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding import sections
 from pyspark_hutch.decoding.fields import Walked, walk
 from tests.property.pyspark_hutch.chunk_rig import (
     batches_of,
@@ -41,7 +42,7 @@ def decoded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def column(message: bytes, name: str) -> Any:  # noqa: ANN401  # what the column's type has
-    return rows_of([chunk_of(message)], Wanted((name,)))[0][name]
+    return rows_of([chunk_of(message)], WantedColumns((name,)))[0][name]
 
 
 def test_a_header_has_its_fields() -> None:
@@ -147,7 +148,7 @@ def test_a_map_with_a_key_twice_has_the_last() -> None:
 @pytest.mark.parametrize(("code", "name"), MAPS.items())
 def test_maps_are_variants_if_so_wanted(code: int, name: str) -> None:
     plain, null = data(b"x"), section(code, mapped(n=b"\x54\x05"))
-    wanted = Wanted((name,), variant=True)
+    wanted = WantedColumns((name,), variant=True)
 
     batch = batches_of([chunk_of(plain, null, plain)], wanted)[0]
 
@@ -158,7 +159,7 @@ def test_maps_are_variants_if_so_wanted(code: int, name: str) -> None:
 
 
 def test_variants_of_messages_that_have_none_are_null() -> None:
-    batch = batches_of([chunk_of(data(b"x"))], Wanted(("footer",), variant=True))[0]
+    batch = batches_of([chunk_of(data(b"x"))], WantedColumns(("footer",), variant=True))[0]
 
     assert batch.column(0).to_pylist() == [None]
     assert batch.column(0).field(0).null_count == 0
@@ -166,7 +167,7 @@ def test_variants_of_messages_that_have_none_are_null() -> None:
 
 def test_a_section_that_is_damaged_within_is_null_and_the_rest_as_it_is() -> None:
     damaged = section(0x74, b"\xc1\x02\x02\x41") + section(0x73, listed(text("id"))) + data(b"x")
-    wanted = Wanted(("body", "body_type", "application_properties", "properties", "tenant"),
+    wanted = WantedColumns(("body", "body_type", "application_properties", "properties", "tenant"),
                     app_columns=(("tenant", pa.string()),))  # fmt: skip
 
     row = rows_of([chunk_of(damaged)], wanted)[0]
@@ -186,7 +187,7 @@ def test_a_section_larger_than_may_be_decoded_is_null() -> None:
 
 
 def test_raw_messages_have_no_sections() -> None:
-    row = rows_of([chunk_of(section(0x74, mapped(a=text("b"))) + b"x")], Wanted(NAMES))[0]
+    row = rows_of([chunk_of(section(0x74, mapped(a=text("b"))) + b"x")], WantedColumns(NAMES))[0]
 
     assert set(row.values()) == {None}
 
@@ -202,7 +203,7 @@ def test_application_properties_become_typed_columns() -> None:
     content = mapped(
         tenant=text("a"), user_id=b"\x53\x07", score=text("1.5"), count=b"\x81" + b"\x7f" * 8
     )
-    wanted = Wanted(("score", "offset", "user_id"), app_columns=typed)
+    wanted = WantedColumns(("score", "offset", "user_id"), app_columns=typed)
     chunk = chunk_of(data(b"x"), section(0x74, content) + data(b"y"))
 
     rows = rows_of([chunk], wanted)
@@ -220,7 +221,7 @@ def test_application_properties_become_typed_columns() -> None:
 
 
 def test_a_typed_column_may_have_the_name_of_another_column() -> None:
-    wanted = Wanted(("properties",), app_columns=(("properties", pa.string()),))
+    wanted = WantedColumns(("properties",), app_columns=(("properties", pa.string()),))
 
     assert rows_of([chunk_of(section(0x74, mapped(properties=text("p"))))], wanted) == [
         {"properties": "p"}
@@ -242,7 +243,7 @@ def test_sections_that_repeat_are_decoded_once_a_batch(monkeypatch: pytest.Monke
     monkeypatch.setattr(sections, "walk", count_all)
     messages = [section(0x74, mapped(n=text(str(n % 3)))) + data(b"x") for n in range(3000)]
 
-    rows = rows_of([chunk_of(*messages)], Wanted(("application_properties",)))
+    rows = rows_of([chunk_of(*messages)], WantedColumns(("application_properties",)))
 
     assert [row["application_properties"] for row in rows] == [
         [("n", str(n % 3))] for n in range(3000)
@@ -255,7 +256,7 @@ def test_sections_that_all_differ_are_each_with_their_row() -> None:
         data(b"x") if n % 7 == 0 else section(0x74, mapped(n=text(str(n)))) for n in range(5000)
     ]
 
-    rows = rows_of([chunk_of(*messages)], Wanted(("application_properties",)))
+    rows = rows_of([chunk_of(*messages)], WantedColumns(("application_properties",)))
 
     expected = [None if n % 7 == 0 else [("n", str(n))] for n in range(5000)]
     assert [row["application_properties"] for row in rows] == expected
@@ -273,7 +274,7 @@ def test_what_a_client_sends_is_read(value: object) -> None:
     )
     names = (*NAMES, "body", "body_type")
 
-    row = rows_of([chunk_of(bytes(message))], Wanted(names))[0]
+    row = rows_of([chunk_of(bytes(message))], WantedColumns(names))[0]
 
     body = (b'{"k":[1,"\xc3\xbc"]}', "amqp-value") if value else (b"hello", "data")
     assert (row["body"], row["body_type"]) == body

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_a_kernel_that_is_not_compiled_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "KERNEL", "pyspark_hutch.decoding.reasons")
+    monkeypatch.setattr(ways, "KERNEL", "pyspark_hutch.decoding.bodies")
 
     assert ways.fastest_way() is vectors
 
@@ -34,9 +34,11 @@ class Blocker:
         if name.split(".")[0] in blocked:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Blocker())
-from pyspark_hutch.decoding import Decoder, Wanted, vectors, ways
+from pyspark_hutch.decoding.decoder import Decoder
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding import vectors, ways
 ways.KERNEL = "pyspark_hutch.kernel.nothing"
-decoder = Decoder(Wanted())
+decoder = Decoder(WantedColumns())
 assert decoder._way is vectors
 loaded = {name.split(".")[0] for name in sys.modules}
 assert not loaded & {"asyncio", *blocked}, loaded

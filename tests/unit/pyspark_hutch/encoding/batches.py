@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from gateway.stream.kernel import publish
+from pyspark_hutch.columns import PROPERTY_FIELDS, TEXTS
 from pyspark_hutch.encoding.arrays import join
-from pyspark_hutch.encoding.frames import Frame, Ids
+from pyspark_hutch.encoding.frames import Ids, PublishFrame
 from pyspark_hutch.encoding.messages import Messages, messages_of
-from pyspark_hutch.rows.columns import PROPERTY_FIELDS, TEXTS
 from tests.property.gateway.publish_calls import run
 from tests.property.gateway.publish_model import Call, Outcome
 
@@ -65,7 +65,7 @@ def ids_from(first: int, count: int) -> Ids:
     return np.arange(first, first + count, dtype=np.uint64)
 
 
-def taken(frame: Frame, publisher_id: int = 0) -> Outcome:
+def taken(frame: PublishFrame, publisher_id: int = 0) -> Outcome:
     """Let the server's kernel take a frame; asserts that it took all of it."""
     source = bytes(frame.data)
     size, key, version, publisher, count = struct.unpack_from(">IHHBI", source)

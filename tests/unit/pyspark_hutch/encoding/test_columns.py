@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
+from pyspark_hutch.columns import TEXTS
 from pyspark_hutch.encoding.columns import ANYTHING, KEY, NUMBER, check_columns
 from pyspark_hutch.encoding.errors import BadColumn
-from pyspark_hutch.rows.columns import TEXTS
 from tests.unit.pyspark_hutch.encoding.batches import PROPERTIES
 
 BODY = ("body", pa.binary())

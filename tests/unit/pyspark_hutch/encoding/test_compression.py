@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
 from pyspark_hutch.encoding import compression
 from pyspark_hutch.encoding.compression import compress
 from pyspark_hutch.encoding.crc32c import crc32c
@@ -41,16 +41,16 @@ def source(request: pytest.FixtureRequest) -> bytes:
 
 
 def test_no_compression_leaves_the_bytes(source: bytes) -> None:
-    assert compress(Codec.NONE, memoryview(source)) == source
+    assert compress(SubBatchCodec.NONE, memoryview(source)) == source
 
 
 def test_gzip_is_read_by_python(source: bytes) -> None:
-    assert gzip.decompress(compress(Codec.GZIP, memoryview(source))) == source
+    assert gzip.decompress(compress(SubBatchCodec.GZIP, memoryview(source))) == source
 
 
 @pytest.mark.usefixtures("installed")
 def test_framed_snappy_is_read_by_cramjam_with_its_checksums(source: bytes) -> None:
-    packed = compress(Codec.SNAPPY, memoryview(source))
+    packed = compress(SubBatchCodec.SNAPPY, memoryview(source))
 
     assert bytes(cramjam.snappy.decompress(packed)) == source
     if source:
@@ -58,7 +58,7 @@ def test_framed_snappy_is_read_by_cramjam_with_its_checksums(source: bytes) -> N
 
 
 def test_lz4_is_read_by_two_others(source: bytes) -> None:
-    packed = compress(Codec.LZ4, memoryview(source))
+    packed = compress(SubBatchCodec.LZ4, memoryview(source))
 
     assert bytes(cramjam.lz4.decompress(packed)) == source
     if source:
@@ -68,18 +68,22 @@ def test_lz4_is_read_by_two_others(source: bytes) -> None:
 
 def test_blocks_of_lz4_do_not_depend_on_each_other() -> None:
     """The Java client's library refuses a frame whose flag says that they may."""
-    packed = compress(Codec.LZ4, memoryview(SOURCES["two blocks of lz4"]))
+    packed = compress(SubBatchCodec.LZ4, memoryview(SOURCES["two blocks of lz4"]))
 
     assert packed[4] == 0x60
 
 
 def test_zstd_is_read_by_cramjam(source: bytes) -> None:
-    assert bytes(cramjam.zstd.decompress(compress(Codec.ZSTD, memoryview(source)))) == source
+    assert (
+        bytes(cramjam.zstd.decompress(compress(SubBatchCodec.ZSTD, memoryview(source)))) == source
+    )
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_text_that_comes_again_gets_smaller(codec: Codec) -> None:
+@pytest.mark.parametrize(
+    "codec", [SubBatchCodec.GZIP, SubBatchCodec.SNAPPY, SubBatchCodec.LZ4, SubBatchCodec.ZSTD]
+)
+def test_text_that_comes_again_gets_smaller(codec: SubBatchCodec) -> None:
     assert len(compress(codec, memoryview(TEXT))) < len(TEXT) / 10
 
 

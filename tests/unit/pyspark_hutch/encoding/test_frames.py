@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_hutch.encoding.errors import MessageTooLarge
-from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker
+from pyspark_hutch.encoding.frames import FrameLimits, MessagePacker, PublishFrame
 from pyspark_hutch.encoding.messages import messages_of
 from tests.unit.pyspark_hutch.encoding.batches import (
     batch,
@@ -20,8 +20,8 @@ ENTRY_BYTES = 12  # before a message: publishing id, size
 
 
 def frames_of(
-    bodies: list[bytes], limits: Limits, filters: list[str | None] | None = None
-) -> list[Frame]:
+    bodies: list[bytes], limits: FrameLimits, filters: list[str | None] | None = None
+) -> list[PublishFrame]:
     messages = raw_messages(bodies, filters)
     packer = MessagePacker("s", 0, limits)
     frames = list(packer.add(messages, ids_from(1, len(messages))))
@@ -30,7 +30,7 @@ def frames_of(
 
 
 def test_a_frame_has_its_bytes() -> None:
-    (frame,) = MessagePacker("s", 7, Limits(MIB)).add(
+    (frame,) = MessagePacker("s", 7, FrameLimits(MIB)).add(
         raw_messages([b"one", b""]), ids_from(2**64 - 2, 2)
     )
 
@@ -43,7 +43,7 @@ def test_a_frame_has_its_bytes() -> None:
 
 
 def test_a_frame_with_filter_values_has_its_bytes() -> None:
-    (frame,) = frames_of([b"one", b"", b"x"], Limits(MIB), ["ab", None, ""])
+    (frame,) = frames_of([b"one", b"", b"x"], FrameLimits(MIB), ["ab", None, ""])
 
     assert bytes(frame.data).hex(" ") == (
         "00 00 00 39 00 02 00 02 00 00 00 00 03 "
@@ -62,13 +62,13 @@ def test_the_server_takes_messages_with_all_their_sections() -> None:
         )
     )
 
-    (frame,) = MessagePacker("s", 3, Limits(MIB)).add(messages, ids_from(10, 3))
+    (frame,) = MessagePacker("s", 3, FrameLimits(MIB)).add(messages, ids_from(10, 3))
 
     assert simple(taken(frame, 3).stored) == whole(messages)
 
 
 def test_the_server_takes_filter_values() -> None:
-    (frame,) = frames_of([b"a", b"bb", b"c"], Limits(MIB), ["x", None, "ü"])
+    (frame,) = frames_of([b"a", b"bb", b"c"], FrameLimits(MIB), ["x", None, "ü"])
 
     outcome = taken(frame)
 
@@ -77,7 +77,7 @@ def test_the_server_takes_filter_values() -> None:
 
 
 def test_the_places_of_filter_values_are_right_in_every_frame() -> None:
-    frames = frames_of([b"a", b"b", b"c"], Limits(MIB, frame_bytes=1), ["x", None, "zz"])
+    frames = frames_of([b"a", b"b", b"c"], FrameLimits(MIB, frame_bytes=1), ["x", None, "zz"])
 
     assert [taken(frame).filters for frame in frames] == [{b"x"}, {b""}, {b"zz"}]
 
@@ -89,7 +89,10 @@ def test_frames_end_where_the_next_entry_would_be_too_much() -> None:
         (3 * entry, [3, 2]),
         (3 * entry + 1, [3, 2]),
     ):
-        for limits in (Limits(MIB, frame_bytes=HEAD_BYTES + room), Limits(HEAD_BYTES + room)):
+        for limits in (
+            FrameLimits(MIB, frame_bytes=HEAD_BYTES + room),
+            FrameLimits(HEAD_BYTES + room),
+        ):
             frames = frames_of([b"x" * 100] * 5, limits)
             assert [frame.records for frame in frames] == counts
             assert [i for frame in frames for i in taken(frame).ids] == [1, 2, 3, 4, 5]
@@ -97,13 +100,13 @@ def test_frames_end_where_the_next_entry_would_be_too_much() -> None:
 
 @pytest.mark.parametrize(("entries_max", "counts"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5])])
 def test_frames_end_at_their_count_of_entries(entries_max: int, counts: list[int]) -> None:
-    frames = frames_of([b"x"] * 5, Limits(MIB, entries_max=entries_max))
+    frames = frames_of([b"x"] * 5, FrameLimits(MIB, entries_max=entries_max))
 
     assert [taken(frame).records for frame in frames] == counts
 
 
 def test_a_message_larger_than_a_usual_frame_has_its_own() -> None:
-    frames = frames_of([b"a", b"b" * 2_000, b"c"], Limits(MIB, frame_bytes=1_000))
+    frames = frames_of([b"a", b"b" * 2_000, b"c"], FrameLimits(MIB, frame_bytes=1_000))
 
     assert [frame.records for frame in frames] == [1, 1, 1]
     assert [simple(taken(frame).stored)[0][:1] for frame in frames] == [b"a", b"b", b"c"]
@@ -118,7 +121,7 @@ def test_a_message_that_fits_no_frame_is_refused_with_size_and_limit(
 ) -> None:
     needed = HEAD_BYTES + ENTRY_BYTES + 2_000 + (0 if filter_value is None else 6)
     filters = None if filter_value is None else [filter_value, filter_value]
-    packer = MessagePacker("orders", 0, Limits(needed + spare))
+    packer = MessagePacker("orders", 0, FrameLimits(needed + spare))
     frames = packer.add(raw_messages([b"a", b"b" * 2_000], filters), ids_from(1, 2))
 
     assert taken(next(frames)).ids == [1]
@@ -135,30 +138,30 @@ def test_a_message_that_fits_no_frame_is_refused_with_size_and_limit(
 
 
 def test_a_server_without_a_limit_takes_any_message() -> None:
-    (frame,) = frames_of([b"x" * (2 * MIB)], Limits(0))
+    (frame,) = frames_of([b"x" * (2 * MIB)], FrameLimits(0))
 
     assert taken(frame).records == 1
 
 
 def test_no_messages_are_no_frames() -> None:
-    assert frames_of([], Limits(MIB)) == []
+    assert frames_of([], FrameLimits(MIB)) == []
 
 
 def test_without_a_publisher_a_frame_is_the_entries_as_the_server_stores_them() -> None:
     messages, ids = raw_messages([b"one", b"", b"x" * 300]), ids_from(1, 3)
-    (published,) = MessagePacker("s", 0, Limits(MIB)).add(messages, ids)
+    (published,) = MessagePacker("s", 0, FrameLimits(MIB)).add(messages, ids)
 
-    (bare,) = MessagePacker("s", None, Limits(MIB)).add(messages, ids)
+    (bare,) = MessagePacker("s", None, FrameLimits(MIB)).add(messages, ids)
 
     assert bytes(bare.data) == taken(published).stored
     assert (len(bare.ids), bare.records) == (3, 3)
 
 
 def test_entries_alone_leave_room_for_the_head_that_is_asked_for() -> None:
-    limits = Limits(1_000, head_bytes=34)
+    limits = FrameLimits(1_000, head_bytes=34)
     room = 1_000 + 4 - 34
 
-    def largest(size: int) -> list[Frame]:
+    def largest(size: int) -> list[PublishFrame]:
         packer = MessagePacker("s", None, limits)
         return list(packer.add(raw_messages([bytes(size)]), ids_from(1, 1)))
 

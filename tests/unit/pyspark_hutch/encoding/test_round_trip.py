@@ -7,16 +7,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hutch.formats.entries import Codec
+from hutch.formats.entries import SubBatchCodec
+from pyspark_hutch.columns import WantedColumns
 from pyspark_hutch.decoding.decoder import Decoder
-from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.encoding.frames import Limits
+from pyspark_hutch.encoding.frames import FrameLimits
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.sub_batches import Packing
 from tests.chunks import HEADER, MAGIC_AND_VERSION
 from tests.unit.pyspark_hutch.encoding.batches import batch, ids_from, taken
 
-PACKINGS = [Packing(), Packing("none", 7), *(Packing(c.name.lower(), 7) for c in Codec if c)]
+PACKINGS = [
+    Packing(),
+    Packing("none", 7),
+    *(Packing(c.name.lower(), 7) for c in SubBatchCodec if c),
+]
 COLUMNS = ("properties", "application_properties", "message_annotations")
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING: dict[str, Any] = {
@@ -46,8 +50,8 @@ NUMBERED = EVERYTHING | {
 
 def read_back(rows: pa.RecordBatch, packing: Packing, *columns: str) -> pa.Table:
     """Pack rows, store them as the server does, and read the chunks."""
-    reader = Decoder(Wanted(columns=("offset", "body", "body_type", *columns), stream="s"))
-    packer = packing.packer("s", 0, Limits(1 << 20, frame_bytes=1_500))
+    reader = Decoder(WantedColumns(columns=("offset", "body", "body_type", *columns), stream="s"))
+    packer = packing.packer("s", 0, FrameLimits(1 << 20, frame_bytes=1_500))
     messages = messages_of(rows)
     frames = [*packer.add(messages, ids_from(1, len(rows))), *packer.flush()]
     found: list[pa.RecordBatch] = []

@@ -8,7 +8,13 @@ import pytest
 
 from pyspark_hutch.encoding import routes
 from pyspark_hutch.encoding.errors import BadColumn, NoRoute
-from pyspark_hutch.encoding.routes import ByColumn, ByHash, ByKey, Routing, ToStream
+from pyspark_hutch.encoding.routes import (
+    RoutedByColumn,
+    RoutedByHash,
+    RoutedByKey,
+    Routing,
+    ToStream,
+)
 from tests.unit.pyspark_hutch.encoding.batches import batch
 
 PARTITIONS = ["invoices-01", "invoices-02", "invoices-03"]
@@ -48,7 +54,7 @@ def test_one_stream_gets_all_rows() -> None:
 
 
 def test_the_hash_chooses_the_partition_that_the_clients_choose() -> None:
-    found = split(ByHash(PARTITIONS), keyed(*CLIENTS))
+    found = split(RoutedByHash(PARTITIONS), keyed(*CLIENTS))
 
     for stream in PARTITIONS:
         wanted = [index for index, chosen in enumerate(CLIENTS.values()) if chosen == stream]
@@ -60,14 +66,14 @@ def test_a_hash_above_the_signed_numbers_counts_unsigned() -> None:
     hashes = [mmh3.hash(key.encode(), 104729, signed=False) for key in keys]
     assert any(each >> 31 for each in hashes)
 
-    found = split(ByHash(["a", "b", "c", "d", "e"]), keyed(*keys))
+    found = split(RoutedByHash(["a", "b", "c", "d", "e"]), keyed(*keys))
 
     for index, stream in enumerate("abcde"):
         assert found[stream] == [row for row, each in enumerate(hashes) if each % 5 == index]
 
 
 def test_the_rows_of_a_stream_stay_in_order_and_a_stream_without_rows_has_no_share() -> None:
-    found = split(ByHash(PARTITIONS), keyed(*["hello1", "hello2"] * 500))
+    found = split(RoutedByHash(PARTITIONS), keyed(*["hello1", "hello2"] * 500))
 
     assert found == {
         "invoices-01": list(range(1, 1_000, 2)),
@@ -84,12 +90,15 @@ def test_a_key_may_be_bytes_or_a_number() -> None:
         text=["7", "-7", "12"],
     )
 
-    assert split(ByHash(PARTITIONS, "raw"), rows)["invoices-02"][0] == 0
-    assert split(ByHash(PARTITIONS, "number"), rows) == split(ByHash(PARTITIONS, "text"), rows)
+    assert split(RoutedByHash(PARTITIONS, "raw"), rows)["invoices-02"][0] == 0
+    assert split(RoutedByHash(PARTITIONS, "number"), rows) == split(
+        RoutedByHash(PARTITIONS, "text"), rows
+    )
 
 
 @pytest.mark.parametrize(
-    "way", [ByHash(PARTITIONS), ByKey("s", lambda _: {}), ByColumn(None, "routing_key")]
+    "way",
+    [RoutedByHash(PARTITIONS), RoutedByKey("s", lambda _: {}), RoutedByColumn(None, "routing_key")],
 )
 def test_a_row_without_a_key_is_refused_with_its_place(way: Routing) -> None:
     with pytest.raises(BadColumn, match=r"^column 'routing_key': null in row 1 of a batch"):
@@ -109,7 +118,7 @@ class Bindings:
 
 
 def test_a_row_goes_to_every_partition_that_its_key_is_bound_to() -> None:
-    way = ByKey("orders", Bindings({"eu": ["a"], "us": ["b"], "all": ["a", "b"]}))
+    way = RoutedByKey("orders", Bindings({"eu": ["a"], "us": ["b"], "all": ["a", "b"]}))
 
     found = split(way, keyed("eu", "us", "all", "eu", "us"))
 
@@ -118,7 +127,7 @@ def test_a_row_goes_to_every_partition_that_its_key_is_bound_to() -> None:
 
 def test_a_key_is_asked_for_once() -> None:
     bindings = Bindings({"eu": ["a"], "us": ["b"]})
-    way = ByKey("orders", bindings)
+    way = RoutedByKey("orders", bindings)
 
     for keys in (("eu", "eu"), ("eu", "us"), ("us",)):
         way.split(keyed(*keys))
@@ -128,7 +137,7 @@ def test_a_key_is_asked_for_once() -> None:
 
 @pytest.mark.parametrize("bindings", [{}, {"mars": []}])
 def test_a_key_that_is_bound_to_nothing_is_refused(bindings: dict[str, list[str]]) -> None:
-    way = ByKey("orders", Bindings(bindings))
+    way = RoutedByKey("orders", Bindings(bindings))
 
     with pytest.raises(NoRoute, match=r"^super stream 'orders': routing key 'mars' is bound to no"):
         way.split(keyed("mars"))
@@ -139,9 +148,9 @@ def test_a_name_that_no_stream_can_have_is_not_asked_for_and_is_cut_in_the_error
     bindings = Bindings({})
 
     with pytest.raises(NoRoute, match=r"routing key 'é{79}…' is bound to no partition$"):
-        ByKey("orders", bindings).split(keyed("é" * 40_000))
+        RoutedByKey("orders", bindings).split(keyed("é" * 40_000))
     with pytest.raises(NoRoute, match=r"^column 'routing_key': 'x{79}…' is too long for a stream$"):
-        ByColumn(None, "routing_key").split(keyed("x" * 40_000))
+        RoutedByColumn(None, "routing_key").split(keyed("x" * 40_000))
 
     assert bindings.asked == []
 
@@ -149,7 +158,7 @@ def test_a_name_that_no_stream_can_have_is_not_asked_for_and_is_cut_in_the_error
 def test_the_memory_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "KEYS_MAX", 3)
     bindings = Bindings({str(index): ["a", "b"][index % 2 :] for index in range(20)})
-    way = ByKey("orders", bindings)
+    way = RoutedByKey("orders", bindings)
 
     for first in range(0, 16, 2):
         assert split(way, keyed(str(first), str(first + 1))) == {"a": [0], "b": [0, 1]}
@@ -161,8 +170,8 @@ def test_the_memory_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_column_names_the_stream() -> None:
     rows = batch(body=[b""] * 4, stream=["b", "a", "b", "b"])
 
-    assert split(ByColumn(["a", "b", "c"]), rows) == {"b": [0, 2, 3], "a": [1]}
-    assert split(ByColumn(None), rows) == {"b": [0, 2, 3], "a": [1]}
+    assert split(RoutedByColumn(["a", "b", "c"]), rows) == {"b": [0, 2, 3], "a": [1]}
+    assert split(RoutedByColumn(None), rows) == {"b": [0, 2, 3], "a": [1]}
 
 
 def test_a_stream_that_is_no_partition_is_refused_with_the_nearest_one() -> None:
@@ -171,13 +180,14 @@ def test_a_stream_that_is_no_partition_is_refused_with_the_nearest_one() -> None
     with pytest.raises(
         NoRoute, match=r"'invoices-1' is no partition .*; did you mean 'invoices-01'"
     ):
-        ByColumn(PARTITIONS).split(rows)
+        RoutedByColumn(PARTITIONS).split(rows)
     with pytest.raises(NoRoute, match=r"of the target$"):
-        ByColumn(["x"]).split(rows)
+        RoutedByColumn(["x"]).split(rows)
 
 
 @pytest.mark.parametrize(
-    "way", [ByHash(PARTITIONS), ByKey("s", lambda _: {}), ByColumn(None, "routing_key")]
+    "way",
+    [RoutedByHash(PARTITIONS), RoutedByKey("s", lambda _: {}), RoutedByColumn(None, "routing_key")],
 )
 def test_a_batch_without_rows_goes_nowhere(way: Routing) -> None:
     assert way.split(keyed()) == []

@@ -5,14 +5,14 @@ from pyspark_hutch.jobs.statistics import (
     GAPS_MAX,
     KEYS_MAX,
     Curve,
-    Group,
+    RowGroup,
     Statistics,
     bin_end,
 )
 
 
-def group(stream: str, time_ms: int, rows: int = 1, size: int = 100) -> Group:
-    return Group(stream, time_ms, 26, rows, rows * size, size, size)
+def group(stream: str, time_ms: int, rows: int = 1, size: int = 100) -> RowGroup:
+    return RowGroup(stream, time_ms, 26, rows, rows * size, size, size)
 
 
 def test_sums_are_those_of_all_batches_and_of_each_stream() -> None:
@@ -29,7 +29,7 @@ def test_sums_are_those_of_all_batches_and_of_each_stream() -> None:
 def test_the_smallest_and_the_largest_are_of_all_rows() -> None:
     found = Statistics()
 
-    found.add([Group("a", 0, 0, 2, 12, 2, 10), Group("a", 1, 0, 2, 12, 1, 11)])
+    found.add([RowGroup("a", 0, 0, 2, 12, 2, 10), RowGroup("a", 1, 0, 2, 12, 1, 11)])
 
     assert (found.smallest, found.largest) == (1, 11)
 
@@ -96,7 +96,7 @@ def test_a_bin_ends_before_the_next_begins(index: int, end: int) -> None:
 def test_a_percentile_is_the_end_of_its_bin_and_no_more_than_the_largest() -> None:
     found = Statistics()
     found.add(
-        [Group("a", 0, 12, 90, 90 * 8, 8, 8), Group("a", 0, 40, 10, 10 * 1_030, 1_030, 1_030)]
+        [RowGroup("a", 0, 12, 90, 90 * 8, 8, 8), RowGroup("a", 0, 40, 10, 10 * 1_030, 1_030, 1_030)]
     )
 
     assert found.percentile(0.5) == 9

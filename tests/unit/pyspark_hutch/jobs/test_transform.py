@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pyspark_hutch.columns import arrow_schema
 from pyspark_hutch.jobs.errors import JobFailed
 from pyspark_hutch.jobs.preparation.functions import named_function
 from pyspark_hutch.jobs.transform import OUTPUT, READ, Transform
-from pyspark_hutch.rows.columns import arrow_schema
 
 Gives = Callable[[Any], object]
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)

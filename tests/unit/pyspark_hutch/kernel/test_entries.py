@@ -5,8 +5,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from pyspark_hutch.decoding import reasons, vectors
-from pyspark_hutch.decoding.reasons import (
+from pyspark_hutch.decoding import bodies, vectors
+from pyspark_hutch.decoding.bodies import (
     BEYOND,
     DATA,
     DONE,
@@ -97,7 +97,7 @@ def test_reasons_and_kinds_have_the_same_numbers_everywhere() -> None:
     names = [name for name in vars(kernel) if name.isupper() and not name.startswith("_")]
 
     assert len(names) == 10
-    assert [getattr(kernel, name) for name in names] == [getattr(reasons, name) for name in names]
+    assert [getattr(kernel, name) for name in names] == [getattr(bodies, name) for name in names]
 
 
 def test_records_of_one_size_are_taken(way: ModuleType) -> None:

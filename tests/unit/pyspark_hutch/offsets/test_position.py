@@ -6,25 +6,25 @@ from hypothesis import strategies as st
 
 from pyspark_hutch.offsets.position import (
     OFFSETS_MAX,
-    Place,
+    StreamPlace,
     WrongPosition,
     document_of,
     position_of,
 )
 
-places = st.builds(Place, st.integers(0, OFFSETS_MAX - 1), st.none() | st.text(max_size=5))
+places = st.builds(StreamPlace, st.integers(0, OFFSETS_MAX - 1), st.none() | st.text(max_size=5))
 positions = st.dictionaries(st.text(max_size=5), places)
 
 
 @given(positions)
-def test_a_position_comes_back_from_its_text(position: dict[str, Place]) -> None:
+def test_a_position_comes_back_from_its_text(position: dict[str, StreamPlace]) -> None:
     text = json.dumps(document_of(position))
 
     assert position_of(json.loads(text)) == position
 
 
 @given(positions, st.randoms())
-def test_equal_positions_have_equal_texts(position: dict[str, Place], chance: object) -> None:
+def test_equal_positions_have_equal_texts(position: dict[str, StreamPlace], chance: object) -> None:
     streams = list(position)
     getattr(chance, "shuffle")(streams)  # noqa: B009  # hypothesis' Random has no type of its own
     other = {stream: position[stream] for stream in streams}
@@ -33,7 +33,7 @@ def test_equal_positions_have_equal_texts(position: dict[str, Place], chance: ob
 
 
 def test_both_forms_of_a_place_are_written_as_they_are_documented() -> None:
-    position = {"orders-1": Place(456, "7f3a"), "orders-0": Place(123)}
+    position = {"orders-1": StreamPlace(456, "7f3a"), "orders-0": StreamPlace(123)}
 
     assert json.dumps(document_of(position)) == (
         '{"orders-0": {"o": 123}, "orders-1": {"i": "7f3a", "o": 456}}'
@@ -41,11 +41,11 @@ def test_both_forms_of_a_place_are_written_as_they_are_documented() -> None:
 
 
 def test_a_place_belongs_to_a_stream_unless_both_say_another_incarnation() -> None:
-    assert Place(5, "7").may_be_in(7)
-    assert not Place(5, "7").may_be_in(8)
-    assert Place(5, "7").may_be_in(None)
-    assert Place(5).may_be_in(8)
-    assert Place(5).may_be_in(None)
+    assert StreamPlace(5, "7").may_be_in(7)
+    assert not StreamPlace(5, "7").may_be_in(8)
+    assert StreamPlace(5, "7").may_be_in(None)
+    assert StreamPlace(5).may_be_in(8)
+    assert StreamPlace(5).may_be_in(None)
 
 
 @pytest.mark.parametrize(

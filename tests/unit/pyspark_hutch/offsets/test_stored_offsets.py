@@ -13,7 +13,7 @@ from hutch.client.errors import ServerGone
 from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.offsets.position import Place
+from pyspark_hutch.offsets.position import StreamPlace
 from pyspark_hutch.offsets.stored_offsets import StoredOffsets
 
 HERE, THERE = Endpoint("here", 1), Endpoint("there", 2)
@@ -62,7 +62,7 @@ def stored(servers: Servers) -> StoredOffsets:
 def test_the_last_row_that_was_read_is_stored_where_the_stream_lives(
     servers: Servers, stored: StoredOffsets
 ) -> None:
-    stored.store({"a": Place(10), "b": Place(1), "new": Place(0)}, {"a": HERE})
+    stored.store({"a": StreamPlace(10), "b": StreamPlace(1), "new": StreamPlace(0)}, {"a": HERE})
 
     assert servers.sent == [(HERE, "a", 9), (THERE, "b", 0)]
     assert servers.asked == ["b"]
@@ -70,13 +70,13 @@ def test_the_last_row_that_was_read_is_stored_where_the_stream_lives(
 
 def test_only_what_has_changed_is_sent(servers: Servers, stored: StoredOffsets) -> None:
     for offset in (5, 5, 7):
-        stored.store({"a": Place(offset), "b": Place(3)}, {"a": HERE, "b": HERE})
+        stored.store({"a": StreamPlace(offset), "b": StreamPlace(3)}, {"a": HERE, "b": HERE})
 
     assert servers.sent == [(HERE, "a", 4), (HERE, "b", 2), (HERE, "a", 6)]
 
 
 def test_a_stream_that_has_gone_is_left_out(servers: Servers, stored: StoredOffsets) -> None:
-    stored.store({"gone": Place(5), "a": Place(2)})
+    stored.store({"gone": StreamPlace(5), "a": StreamPlace(2)})
 
     assert servers.sent == [(THERE, "a", 1)]
 
@@ -86,9 +86,9 @@ def test_a_failure_is_a_line_in_the_log_and_is_made_good_later(
 ) -> None:
     servers.is_away = True
     with caplog.at_level(logging.WARNING):
-        stored.store({"a": Place(5)}, {"a": HERE})
+        stored.store({"a": StreamPlace(5)}, {"a": HERE})
     assert caplog.messages == ["the position of 'dashboard' was not stored: nothing is there"]
 
     servers.is_away = False
-    stored.store({"a": Place(5)}, {"a": HERE})
+    stored.store({"a": StreamPlace(5)}, {"a": HERE})
     assert servers.sent == [(HERE, "a", 4)]

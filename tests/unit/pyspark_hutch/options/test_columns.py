@@ -1,5 +1,6 @@
 import pytest
 
+from pyspark_hutch.columns import COLUMNS, DEFAULT
 from pyspark_hutch.options.columns import (
     APP_COLUMNS,
     ASSIGN,
@@ -10,11 +11,10 @@ from pyspark_hutch.options.columns import (
     TAKEN,
 )
 from pyspark_hutch.options.errors import Unfit
-from pyspark_hutch.options.kinds import Kind
-from pyspark_hutch.rows.columns import COLUMNS, DEFAULT
+from pyspark_hutch.options.kinds import ValueKind
 
 
-def refused(kind: Kind, text: str) -> str:
+def refused(kind: ValueKind, text: str) -> str:
     with pytest.raises(Unfit) as caught:
         kind.parse(text)
     return str(caught.value)

@@ -2,7 +2,7 @@ import pytest
 
 from hutch.client.login import Endpoint
 from pyspark_hutch.options.connection_rules import connection_settings
-from pyspark_hutch.options.connection_settings import ConnectionSettings, TlsSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings, BrokerTls
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Use
@@ -11,7 +11,7 @@ from pyspark_hutch.options.passwords import Password, password_of
 URI = "rabbitmq-stream://user:secret@h:1/v"
 
 
-def settings_of(options: dict[str, str]) -> ConnectionSettings:
+def settings_of(options: dict[str, str]) -> BrokerSettings:
     given = Given(options, Use.BATCH_READ)
     settings = connection_settings(given)
     given.settle()
@@ -27,7 +27,7 @@ def refused(options: dict[str, str]) -> str:
 
 
 def test_endpoints_are_all_that_is_needed() -> None:
-    assert settings_of({"endpoints": "a,b:1"}) == ConnectionSettings(
+    assert settings_of({"endpoints": "a,b:1"}) == BrokerSettings(
         (Endpoint("a", 5552), Endpoint("b", 1))
     )
 
@@ -55,7 +55,7 @@ def test_every_setting_comes_from_its_option() -> None:
         }
     )
 
-    assert settings == ConnectionSettings(
+    assert settings == BrokerSettings(
         (Endpoint("a", 5552),),
         username="u",
         password=Password("password", "secret"),
@@ -73,13 +73,13 @@ def test_every_setting_comes_from_its_option() -> None:
 
 
 def test_the_defaults_of_options_and_of_settings_are_the_same() -> None:
-    assert settings_of({"endpoints": "a"}) == ConnectionSettings((Endpoint("a", 5552),))
+    assert settings_of({"endpoints": "a"}) == BrokerSettings((Endpoint("a", 5552),))
 
 
 def test_a_uri_says_it_all() -> None:
     settings = settings_of({"uri": URI})
 
-    assert settings == ConnectionSettings(
+    assert settings == BrokerSettings(
         (Endpoint("h", 1),),
         username="user",
         password=Password("password", "secret"),
@@ -93,7 +93,7 @@ def test_a_uri_with_tls_has_the_port_of_tls() -> None:
     settings = settings_of({"uri": "rabbitmq-stream+tls://h"})
 
     assert settings.endpoints == (Endpoint("h", 5551),)
-    assert settings.tls == TlsSettings()
+    assert settings.tls == BrokerTls()
     assert settings.vhost == "/"
 
 
@@ -178,12 +178,12 @@ def test_all_of_tls_comes_from_its_options() -> None:
     }
     settings = settings_of(options)
 
-    assert settings.tls == TlsSettings("/ca", "/cert", "/key", False, "broker")  # noqa: FBT003
+    assert settings.tls == BrokerTls("/ca", "/cert", "/key", False, "broker")  # noqa: FBT003
     assert settings.endpoints == (Endpoint("a", 5551), Endpoint("b", 5552))
 
 
 def test_tls_needs_no_more_than_its_switch() -> None:
-    assert settings_of({"endpoints": "a", "tls": "true"}).tls == TlsSettings()
+    assert settings_of({"endpoints": "a", "tls": "true"}).tls == BrokerTls()
     assert settings_of({"endpoints": "a", "tls": "false"}).tls is None
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from hutch.client.login import Endpoint
-from pyspark_hutch.options.endpoints import ENDPOINTS, ENDPOINTS_MAX, URI, Address, Uri
+from pyspark_hutch.options.endpoints import ENDPOINTS, ENDPOINTS_MAX, URI, ListedAddress, Uri
 from pyspark_hutch.options.errors import Unfit
 
 
@@ -18,20 +18,20 @@ def uri(text: str) -> Uri:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("localhost", Address("localhost", None)),
-        ("localhost:5552", Address("localhost", 5552)),
-        ("10.0.0.1:1", Address("10.0.0.1", 1)),
-        ("my-broker.example.org:65535", Address("my-broker.example.org", 65535)),
-        ("[::1]", Address("::1", None)),
-        ("[fe80::1%eth0]:5552", Address("fe80::1%eth0", 5552)),
+        ("localhost", ListedAddress("localhost", None)),
+        ("localhost:5552", ListedAddress("localhost", 5552)),
+        ("10.0.0.1:1", ListedAddress("10.0.0.1", 1)),
+        ("my-broker.example.org:65535", ListedAddress("my-broker.example.org", 65535)),
+        ("[::1]", ListedAddress("::1", None)),
+        ("[fe80::1%eth0]:5552", ListedAddress("fe80::1%eth0", 5552)),
     ],
 )
-def test_a_server_is_a_host_with_or_without_a_port(text: str, address: Address) -> None:
+def test_a_server_is_a_host_with_or_without_a_port(text: str, address: ListedAddress) -> None:
     assert addresses(text) == (address,)
 
 
 def test_servers_stand_between_commas() -> None:
-    assert addresses("a:1 , b") == (Address("a", 1), Address("b", None))
+    assert addresses("a:1 , b") == (ListedAddress("a", 1), ListedAddress("b", None))
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,21 @@ def test_a_user_has_no_place_in_a_list_of_servers() -> None:
 
 @pytest.mark.parametrize(("tls", "port"), [(False, 5552), (True, 5551)])
 def test_tls_has_another_usual_port(tls: bool, port: int) -> None:  # noqa: FBT001  # a parameter
-    assert Address("a", None).endpoint(tls=tls) == Endpoint("a", port)
-    assert Address("a", 7).endpoint(tls=tls) == Endpoint("a", 7)
+    assert ListedAddress("a", None).endpoint(tls=tls) == Endpoint("a", port)
+    assert ListedAddress("a", 7).endpoint(tls=tls) == Endpoint("a", 7)
 
 
 def test_all_of_a_uri_is_taken() -> None:
     assert uri("rabbitmq-stream://user:pa%2Fss%40@[::1]:1/%2Fv") == Uri(
-        Address("::1", 1), tls=False, username="user", password="pa/ss@", vhost="/v"
+        ListedAddress("::1", 1), tls=False, username="user", password="pa/ss@", vhost="/v"
     )
 
 
 @pytest.mark.parametrize("text", ["rabbitmq-stream+tls://h", "RabbitMQ-Stream+TLS://h/"])
 def test_a_uri_needs_no_more_than_a_host(text: str) -> None:
-    assert uri(text) == Uri(Address("h", None), tls=True, username=None, password=None, vhost=None)
+    assert uri(text) == Uri(
+        ListedAddress("h", None), tls=True, username=None, password=None, vhost=None
+    )
 
 
 def test_a_uri_may_have_a_user_without_a_password() -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from pyspark_hutch.options import kinds
 from pyspark_hutch.options.errors import Unfit
-from pyspark_hutch.options.kinds import Kind
+from pyspark_hutch.options.kinds import ValueKind
 
 
-def refused(kind: Kind | Callable[[str], object], text: str) -> str:
+def refused(kind: ValueKind | Callable[[str], object], text: str) -> str:
     """Return the reason for which a text is refused."""
-    parse = kind.parse if isinstance(kind, Kind) else kind
+    parse = kind.parse if isinstance(kind, ValueKind) else kind
     with pytest.raises(Unfit) as caught:
         parse(text)
     return str(caught.value)

@@ -3,7 +3,7 @@ from typing import Annotated
 
 import pytest
 
-from pyspark_hutch.options.connection_settings import ConnectionSettings, TlsSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings, BrokerTls
 from pyspark_hutch.options.kinds import FLAG, integer
 from pyspark_hutch.options.option import (
     ALL,
@@ -11,14 +11,14 @@ from pyspark_hutch.options.option import (
     WRITE,
     Heading,
     Option,
-    Part,
+    PartOption,
     Use,
     contents,
     filled,
     names_of,
 )
 from pyspark_hutch.options.read_settings import Budgets, Decoding, Filter, ReadSettings
-from pyspark_hutch.options.write_settings import Dedup, WriteSettings
+from pyspark_hutch.options.write_settings import Dedup, StreamWriteSettings
 
 
 def test_uses_are_told_in_words() -> None:
@@ -37,14 +37,16 @@ SIZE = integer(1)
 @dataclass(frozen=True)
 class Inner:
     size: Annotated[
-        int, Option("size", ALL, SIZE), "Size.", Part("old", ALL, None), "it is too old"
+        int, Option("size", ALL, SIZE), "Size.", PartOption("old", ALL, None), "it is too old"
     ] = 7
 
 
 @dataclass(frozen=True)
 class Outer:
     plain: int
-    name: Annotated[str, Heading("Names"), Part("a", READ, FLAG), "A.", Part("b", ALL, SIZE), "B."]
+    name: Annotated[
+        str, Heading("Names"), PartOption("a", READ, FLAG), "A.", PartOption("b", ALL, SIZE), "B."
+    ]
     inner: Annotated[Inner | None, Heading("More")] = None
     is_on: Annotated[bool, Option("on", WRITE, FLAG), "On."] = True
 
@@ -52,11 +54,11 @@ class Outer:
 def test_options_come_in_the_order_of_fields_with_the_default_of_their_field() -> None:
     assert list(contents(Outer)) == [
         Heading("Names"),
-        Part("a", READ, FLAG, meaning="A."),
-        Part("b", ALL, SIZE, meaning="B."),
+        PartOption("a", READ, FLAG, meaning="A."),
+        PartOption("b", ALL, SIZE, meaning="B."),
         Heading("More"),
         Option("size", ALL, SIZE, default="7", meaning="Size."),
-        Part("old", ALL, None, meaning="it is too old"),
+        PartOption("old", ALL, None, meaning="it is too old"),
         Option("on", WRITE, FLAG, default="true", meaning="On."),
     ]
     assert names_of(Outer) == ("a", "b", "size", "old", "on")
@@ -70,18 +72,18 @@ def test_a_field_is_filled_by_its_option_and_not_by_parts() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        ConnectionSettings,
-        TlsSettings,
+        BrokerSettings,
+        BrokerTls,
         ReadSettings,
         Budgets,
         Decoding,
         Filter,
-        WriteSettings,
+        StreamWriteSettings,
         Dedup,
     ],
 )
 def test_the_default_of_a_field_is_the_value_of_the_default_text_of_its_option(
-    settings: type[ConnectionSettings],
+    settings: type[BrokerSettings],
 ) -> None:
     defaults = {field.name: field.default for field in fields(settings)}
     texts = {entry.name: entry.default for entry in contents(settings) if isinstance(entry, Option)}

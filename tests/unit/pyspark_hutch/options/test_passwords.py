@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hutch.client.login import Endpoint
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.passwords import PASSWORD_BYTES_MAX, Password, is_password, password_of
 
@@ -18,7 +18,7 @@ def in_variable(name: str) -> Password:
 
 
 def test_a_password_is_in_no_repr() -> None:
-    settings = ConnectionSettings(
+    settings = BrokerSettings(
         (Endpoint("localhost", 5552),), password=Password("password", "secret")
     )
 

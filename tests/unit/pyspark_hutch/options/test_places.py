@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_hutch.options.errors import Unfit, WrongOption
-from pyspark_hutch.options.kinds import Kind
+from pyspark_hutch.options.kinds import ValueKind
 from pyspark_hutch.options.places import (
     EARLIEST,
     ENDING_OFFSETS,
@@ -26,7 +26,7 @@ def time(ms: int) -> Point:
     return Point(PointKind.TIMESTAMP, ms)
 
 
-def refused(kind: Kind, text: str) -> str:
+def refused(kind: ValueKind, text: str) -> str:
     with pytest.raises(Unfit) as caught:
         kind.parse(text)
     return str(caught.value)
@@ -70,7 +70,7 @@ def test_an_unknown_word_is_no_start(text: str) -> None:
         ('{"i": "7f3a", "o": 12}', at(12, "7f3a")),
     ],
 )
-def test_json_gives_each_stream_its_own_place(kind: Kind, value: str, point: Point) -> None:
+def test_json_gives_each_stream_its_own_place(kind: ValueKind, value: str, point: Point) -> None:
     assert kind.parse(f'{{"s": {value}}}') == (("s", point),)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from hutch.client.login import Endpoint
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import EARLIEST, LATEST, Point, PointKind, Where
 from pyspark_hutch.options.read_rules import read_settings
@@ -13,12 +13,12 @@ from pyspark_hutch.options.read_settings import (
     Decoding,
     Filter,
     ReadSettings,
-    Source,
+    ReadSource,
     Splitting,
 )
 
 NEEDED = {"endpoints": "localhost", "stream": "s"}
-CONNECTION = ConnectionSettings((Endpoint("localhost", 5552),))
+CONNECTION = BrokerSettings((Endpoint("localhost", 5552),))
 
 
 def batch(**options: str) -> ReadSettings:
@@ -47,7 +47,7 @@ def time(ms: int) -> Point:
 def test_a_batch_read_takes_all_by_default() -> None:
     assert batch() == ReadSettings(
         connection=CONNECTION,
-        source=Source(streams=("s",)),
+        source=ReadSource(streams=("s",)),
         starting=Where("startingOffsets", EARLIEST),
         ending=Where("endingOffsets", LATEST),
     )
@@ -56,7 +56,7 @@ def test_a_batch_read_takes_all_by_default() -> None:
 def test_a_streaming_read_takes_what_comes_by_default() -> None:
     assert streaming() == ReadSettings(
         connection=CONNECTION,
-        source=Source(streams=("s",)),
+        source=ReadSource(streams=("s",)),
         starting=Where("startingOffsets", LATEST),
         ending=None,
     )
@@ -85,7 +85,7 @@ def test_every_setting_of_a_streaming_read_comes_from_its_option() -> None:
 
     assert settings == ReadSettings(
         connection=CONNECTION,
-        source=Source(streams=("s",)),
+        source=ReadSource(streams=("s",)),
         starting=Where("startingOffsets", LATEST),
         ending=None,
         unmatched_time="latest",
@@ -135,13 +135,15 @@ def test_names_of_options_are_taken_as_spark_writes_them() -> None:
 @pytest.mark.parametrize(
     ("options", "source"),
     [
-        ({"stream": "a, b"}, Source(streams=("a", "b"))),
-        ({"superStream": "a, b"}, Source(super_streams=("a", "b"))),
-        ({"assign": '{"a": [1, 0]}'}, Source(assigned=(("a", (1, 0)),))),
-        ({"streamPattern": "^a"}, Source(pattern="^a")),
+        ({"stream": "a, b"}, ReadSource(streams=("a", "b"))),
+        ({"superStream": "a, b"}, ReadSource(super_streams=("a", "b"))),
+        ({"assign": '{"a": [1, 0]}'}, ReadSource(assigned=(("a", (1, 0)),))),
+        ({"streamPattern": "^a"}, ReadSource(pattern="^a")),
     ],
 )
-def test_what_is_read_is_said_in_one_of_four_ways(options: dict[str, str], source: Source) -> None:
+def test_what_is_read_is_said_in_one_of_four_ways(
+    options: dict[str, str], source: ReadSource
+) -> None:
     settings = read_settings({"endpoints": "localhost"} | options, is_streaming=False)
 
     assert settings.source == source
@@ -367,11 +369,11 @@ def test_all_contradictions_are_told_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("source", "option"),
     [
-        (Source(streams=("a",)), "stream"),
-        (Source(super_streams=("a",)), "superStream"),
-        (Source(assigned=(("a", (1,)),)), "assign"),
-        (Source(pattern="^a"), "streamPattern"),
+        (ReadSource(streams=("a",)), "stream"),
+        (ReadSource(super_streams=("a",)), "superStream"),
+        (ReadSource(assigned=(("a", (1,)),)), "assign"),
+        (ReadSource(pattern="^a"), "streamPattern"),
     ],
 )
-def test_a_source_knows_the_option_that_said_it(source: Source, option: str) -> None:
+def test_a_source_knows_the_option_that_said_it(source: ReadSource, option: str) -> None:
     assert source.option == option

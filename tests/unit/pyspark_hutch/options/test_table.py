@@ -1,26 +1,37 @@
-"""The table of options: its rows, the values that each takes, and the names that are near."""
+from __future__ import annotations
 
 import re
 
 import pytest
 
-from pyspark_hutch.options.endpoints import Address, Uri
+from pyspark_hutch.options.endpoints import ListedAddress, Uri
 from pyspark_hutch.options.errors import WrongOption, shown
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Option, Use
 from pyspark_hutch.options.places import EARLIEST, LATEST, Point, PointKind
-from pyspark_hutch.options.table import OPTIONS, SPARKS_OWN, TABLE, is_sparks_own, nearest
+from pyspark_hutch.options.table import (
+    OPTIONS,
+    SPARKS_OWN,
+    TABLE,
+    is_bare_table,
+    is_sparks_own,
+    nearest,
+    require_options,
+)
 
 TIME = Point(PointKind.TIMESTAMP, 12)
 ROWS = {option.name: option for options in TABLE.values() for option in options}
 
 # Option: texts that it takes with their values, texts that it does not take.
 EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
-    "endpoints": ({"a,[::1]:1": (Address("a", None), Address("::1", 1))}, ["", "a:", "a@b"]),
+    "endpoints": (
+        {"a,[::1]:1": (ListedAddress("a", None), ListedAddress("::1", 1))},
+        ["", "a:", "a@b"],
+    ),
     "uri": (
         {
             "rabbitmq-stream://h": Uri(
-                Address("h", None), tls=False, username=None, password=None, vhost=None
+                ListedAddress("h", None), tls=False, username=None, password=None, vhost=None
             )
         },
         ["", "localhost:5552", "amqp://h"],
@@ -228,3 +239,32 @@ def test_a_wrong_value_is_told_with_its_option_on_one_line(name: str, text: str)
     said = f"option {name}{value}"
     assert problem.startswith((f"{said}: ", f"{said} is refused: "))
     assert "\n" not in problem
+
+
+OF_TABLE = {"owner": "me", "provider": "hutch"}
+
+
+@pytest.mark.parametrize("options", [{}, {"path": "x"}, {"stream": "orders"}])
+def test_a_load_is_no_table(options: dict[str, str]) -> None:
+    assert not is_bare_table(options)
+
+
+def test_a_table_without_options_of_ours_may_be_made() -> None:
+    assert is_bare_table(OF_TABLE)
+    assert is_bare_table(OF_TABLE | {"team": "a table property"})
+
+
+@pytest.mark.parametrize("more", [{"Stream": "orders"}, {"option.steam": "x", "steam": "x"}])
+def test_a_table_with_options_is_refused_with_what_works(more: dict[str, str]) -> None:
+    with pytest.raises(WrongOption, match=r"use CREATE TEMPORARY VIEW .* SELECT .* WITH"):
+        is_bare_table(OF_TABLE | more)
+
+
+@pytest.mark.parametrize("options", [{}, {"path": "x"}, OF_TABLE])
+def test_a_query_that_got_no_option_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(WrongOption, match="no option has come with this query; a catalog table's"):
+        require_options(options)
+
+
+def test_a_query_with_any_option_of_ours_is_looked_at_further() -> None:
+    require_options({"steam": "x"})

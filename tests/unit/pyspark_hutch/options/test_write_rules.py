@@ -3,23 +3,28 @@ import pickle
 import pytest
 
 from hutch.client.login import Endpoint
-from pyspark_hutch.options.connection_settings import ConnectionSettings
+from pyspark_hutch.options.connection_settings import BrokerSettings
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.write_rules import write_settings
-from pyspark_hutch.options.write_settings import Creation, Dedup, Transaction, WriteSettings
+from pyspark_hutch.options.write_settings import (
+    Creation,
+    Dedup,
+    SaveTransaction,
+    StreamWriteSettings,
+)
 
 SERVER = {"endpoints": "localhost"}
 STREAM = SERVER | {"stream": "s"}
 SUPER_STREAM = SERVER | {"superStream": "s"}
 BY_COLUMN = {"delivery": "dedup", "publishingIdColumn": "id", "producerKeyColumn": "key"}
-CONNECTION = ConnectionSettings((Endpoint("localhost", 5552),))
+CONNECTION = BrokerSettings((Endpoint("localhost", 5552),))
 
 
-def batch(options: dict[str, str]) -> WriteSettings:
+def batch(options: dict[str, str]) -> StreamWriteSettings:
     return write_settings(options, is_streaming=False)
 
 
-def streaming(options: dict[str, str]) -> WriteSettings:
+def streaming(options: dict[str, str]) -> StreamWriteSettings:
     return write_settings(options, is_streaming=True)
 
 
@@ -31,7 +36,7 @@ def refused(options: dict[str, str], *, is_streaming: bool = False) -> str:
 
 
 def test_a_write_needs_no_more_than_a_server_and_a_stream() -> None:
-    assert batch(STREAM) == streaming(STREAM) == WriteSettings(CONNECTION, stream="s")
+    assert batch(STREAM) == streaming(STREAM) == StreamWriteSettings(CONNECTION, stream="s")
 
 
 def test_every_setting_comes_from_its_option() -> None:
@@ -56,7 +61,7 @@ def test_every_setting_comes_from_its_option() -> None:
         }
     )
 
-    assert settings == WriteSettings(
+    assert settings == StreamWriteSettings(
         CONNECTION,
         super_stream="s",
         delivery="dedup",
@@ -147,7 +152,7 @@ def test_what_is_for_dedup_needs_it(name: str, text: str, delivery: str) -> None
 def test_a_save_may_have_a_name_and_a_number(delivery: str) -> None:
     settings = batch(STREAM | {"delivery": delivery, "txnAppId": "job", "txnVersion": "7"})
 
-    assert settings.transaction == Transaction("job", 7)
+    assert settings.transaction == SaveTransaction("job", 7)
     assert settings.delivery == delivery
     assert batch(STREAM).transaction is None
 

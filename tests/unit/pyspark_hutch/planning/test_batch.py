@@ -5,7 +5,7 @@ import pytest
 from hutch.client.errors import Refused
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import Point, PointKind, Where
-from pyspark_hutch.options.read_settings import ReadSettings, Source, Splitting
+from pyspark_hutch.options.read_settings import ReadSettings, ReadSource, Splitting
 from pyspark_hutch.planning.batch import plan_batch
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
@@ -23,7 +23,7 @@ def planned(
 ) -> list[tuple[str, int, int]]:
     settings = ReadSettings(
         connection=settings_of(server),
-        source=Source(streams=streams),
+        source=ReadSource(streams=streams),
         starting=Where("startingOffsets", start),
         ending=Where("endingOffsets", end),
         splitting=Splitting(partitions_min=parts),

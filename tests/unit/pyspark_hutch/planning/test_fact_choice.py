@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import Point, PointKind, Where
-from pyspark_hutch.options.read_settings import ReadSettings, Source, Splitting
+from pyspark_hutch.options.read_settings import ReadSettings, ReadSource, Splitting
 from pyspark_hutch.planning.fact_choice import facts_of
 from pyspark_hutch.planning.stock import StockFacts
 from tests.fake_server import FakeServer
@@ -19,7 +19,7 @@ def server() -> Iterator[FakeServer]:
         yield fake
 
 
-def settings(server: FakeServer, source: Source, **more: object) -> ReadSettings:
+def settings(server: FakeServer, source: ReadSource, **more: object) -> ReadSettings:
     return ReadSettings(
         connection=settings_of(server),
         source=source,
@@ -32,7 +32,7 @@ def settings(server: FakeServer, source: Source, **more: object) -> ReadSettings
 def test_a_server_without_commands_for_pipelines_is_asked_as_every_other(
     server: FakeServer,
 ) -> None:
-    found = facts_of(cluster_of(server), settings(server, Source(streams=("a",))))
+    found = facts_of(cluster_of(server), settings(server, ReadSource(streams=("a",))))
 
     assert isinstance(found, StockFacts)
 
@@ -41,24 +41,24 @@ def test_a_server_without_commands_for_pipelines_is_asked_as_every_other(
     ("source", "more", "words"),
     [
         (
-            Source(pattern="^a"),
+            ReadSource(pattern="^a"),
             {},
             "streamPattern: {} does not list streams, which needs Hutch; name them by ",
         ),
         (
-            Source(streams=("a",)),
+            ReadSource(streams=("a",)),
             {"splitting": Splitting(bytes_max=5)},
             "maxBytesPerPartition: {} does not tell sizes, which needs Hutch; take ",
         ),
         (
-            Source(streams=("a",)),
+            ReadSource(streams=("a",)),
             {"describes_streams": True},
             "metadata: {} does not describe streams, which needs Hutch",
         ),
     ],
 )
 def test_what_needs_hutch_is_refused_elsewhere_with_the_option_and_the_server(
-    server: FakeServer, source: Source, more: dict[str, object], words: str
+    server: FakeServer, source: ReadSource, more: dict[str, object], words: str
 ) -> None:
     with pytest.raises(WrongOption) as caught:
         facts_of(cluster_of(server), settings(server, source, **more))

@@ -5,10 +5,10 @@ import pytest
 
 from hutch.client.errors import ClientError, Refused, ServerGone
 from pyspark_hutch.client.range_reader import DataLoss
-from pyspark_hutch.offsets.position import Place, Position, document_of
+from pyspark_hutch.offsets.position import Position, StreamPlace, document_of
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.places import Point, PointKind, Where
-from pyspark_hutch.options.read_settings import Budgets, ReadSettings, Source
+from pyspark_hutch.options.read_settings import Budgets, ReadSettings, ReadSource
 from pyspark_hutch.planning.streaming_plan import StreamPlanner
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S
 from tests.fake_server import FakeServer, chunks
@@ -46,7 +46,7 @@ def planner_of(
     server: FakeServer,
     clock: Clock,
     *,
-    source: Source = Source(streams=("a", "b")),  # noqa: B008  # frozen
+    source: ReadSource = ReadSource(streams=("a", "b")),  # noqa: B008  # frozen
     start: Point = EARLIEST,
     **more: object,
 ) -> StreamPlanner:
@@ -61,8 +61,8 @@ def planner_of(
     return StreamPlanner(cluster, settings, clock)
 
 
-def at(**offsets: int) -> dict[str, Place]:
-    return {stream: Place(offset) for stream, offset in offsets.items()}
+def at(**offsets: int) -> dict[str, StreamPlace]:
+    return {stream: StreamPlace(offset) for stream, offset in offsets.items()}
 
 
 def go_on(planner: StreamPlanner, clock: Clock, start: Position) -> Position:
@@ -151,7 +151,7 @@ def test_rows_that_are_gone_count_in_a_budget_as_those_that_are_there(
 ) -> None:
     server.streams["a"] = chunks(*[10] * 5, first=50)
     planner = planner_of(
-        server, clock, source=Source(streams=("a",)), budgets=Budgets(offsets_max=10)
+        server, clock, source=ReadSource(streams=("a",)), budgets=Budgets(offsets_max=10)
     )
 
     assert go_on(planner, clock, at(a=20)) == at(a=30)
@@ -164,7 +164,7 @@ def test_no_stream_waits_more_than_two_batches_though_the_budget_has_no_row_for_
     server.streams = {
         name: chunks(*[10] * size) for name, size in zip(names, [9, 1, 7, 1, 5], strict=True)
     }
-    source, budgets = Source(streams=names), Budgets(offsets_max=2)
+    source, budgets = ReadSource(streams=names), Budgets(offsets_max=2)
     planner = planner_of(server, clock, source=source, budgets=budgets)
     start: Position = at(**dict.fromkeys(names, 0))
     waited = dict.fromkeys(names, 0)
@@ -180,7 +180,7 @@ def test_no_stream_waits_more_than_two_batches_though_the_budget_has_no_row_for_
 def test_a_chunk_larger_than_the_budget_is_cut(server: FakeServer, clock: Clock) -> None:
     server.streams["a"] = chunks(100)
     planner = planner_of(
-        server, clock, source=Source(streams=("a",)), budgets=Budgets(offsets_max=30)
+        server, clock, source=ReadSource(streams=("a",)), budgets=Budgets(offsets_max=30)
     )
 
     assert go_on(planner, clock, at(a=0)) == at(a=30)
@@ -190,7 +190,7 @@ def test_a_chunk_larger_than_the_budget_is_cut(server: FakeServer, clock: Clock)
 def test_a_budget_of_bytes_goes_by_the_size_of_rows(server: FakeServer, clock: Clock) -> None:
     server.streams["a"] = chunks(*[10] * 10, body_bytes=96)  # 100 with their size
     planner = planner_of(
-        server, clock, source=Source(streams=("a",)), budgets=Budgets(bytes_max=3_500)
+        server, clock, source=ReadSource(streams=("a",)), budgets=Budgets(bytes_max=3_500)
     )
 
     assert go_on(planner, clock, at(a=0)) == at(a=35)
@@ -231,7 +231,7 @@ def test_a_query_of_one_batch_takes_all(server: FakeServer, clock: Clock) -> Non
 def test_a_partition_that_is_added_begins_at_its_first_row(
     server: FakeServer, clock: Clock
 ) -> None:
-    planner = planner_of(server, clock, source=Source(super_streams=("p",)), start=LATEST)
+    planner = planner_of(server, clock, source=ReadSource(super_streams=("p",)), start=LATEST)
     start = planner.advance(planner.begin(), has_one_batch=False)
     server.streams["c"] = chunks(10, 10, first=5)
     server.super_streams["p"] = ("a", "b", "c")
@@ -247,7 +247,7 @@ def test_a_partition_that_is_added_begins_at_its_first_row(
 def test_an_empty_partition_that_is_added_is_in_the_position_at_once(
     server: FakeServer, clock: Clock
 ) -> None:
-    planner = planner_of(server, clock, source=Source(super_streams=("p",)))
+    planner = planner_of(server, clock, source=ReadSource(super_streams=("p",)))
     server.streams["c"] = []
     server.super_streams["p"] = ("a", "b", "c")
 
@@ -261,7 +261,7 @@ def test_a_partition_that_retention_emptied_since_its_first_batch_was_planned_gi
     server: FakeServer, clock: Clock
 ) -> None:
     server.streams["c"] = chunks(10, first=30)
-    planner = planner_of(server, clock, source=Source(streams=("a", "b", "c")))
+    planner = planner_of(server, clock, source=ReadSource(streams=("a", "b", "c")))
 
     assert planner.splits(at(a=100, b=20), at(a=100, b=20, c=25)) == []
 
@@ -324,7 +324,7 @@ def test_a_server_that_goes_while_a_batch_is_cut_to_size_is_waited_for(
 def test_a_stream_that_is_not_there_at_the_beginning_is_refused(
     server: FakeServer, clock: Clock
 ) -> None:
-    planner = planner_of(server, clock, source=Source(streams=("a", "none")))
+    planner = planner_of(server, clock, source=ReadSource(streams=("a", "none")))
     planner.aim()
 
     with pytest.raises(Refused, match="stream 'none' does not exist"):
@@ -371,7 +371,7 @@ def test_a_stream_that_has_gone_is_left_out_where_that_is_allowed(
 
 
 def test_a_stream_that_a_query_never_read_must_be_there(server: FakeServer, clock: Clock) -> None:
-    planner = planner_of(server, clock, source=Source(streams=("a", "typo")))
+    planner = planner_of(server, clock, source=ReadSource(streams=("a", "typo")))
 
     with pytest.raises(ClientError, match="stream 'typo' does not exist"):
         go_on(planner, clock, at(a=0))

@@ -5,7 +5,7 @@ import pytest
 from hutch.client.errors import Refused, ServerGone
 from pyspark_hutch.client.cluster import Bounds
 from pyspark_hutch.options.places import Point, PointKind, Where
-from pyspark_hutch.options.read_settings import ReadSettings, Source
+from pyspark_hutch.options.read_settings import ReadSettings, ReadSource
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S, Tails
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of, settings_of
@@ -37,7 +37,7 @@ def tails(server: FakeServer, clock: Clock) -> Tails:
     starting = Where("startingOffsets", Point(PointKind.LATEST))
     settings = ReadSettings(
         connection=settings_of(server),
-        source=Source(streams=("a", "b")),
+        source=ReadSource(streams=("a", "b")),
         starting=starting,
         ending=None,
     )
@@ -78,7 +78,7 @@ def test_a_stream_that_goes_between_two_looks_is_left_out(
     clock.now += LOOK_S
 
     assert tails.look(known=()) == {"a": Bounds(0, 3)}
-    assert list(tails.leaders) == ["a"]
+    assert list(tails.found.leaders) == ["a"]
 
 
 def test_a_stream_that_comes_back_is_found_when_streams_are_listed_again(

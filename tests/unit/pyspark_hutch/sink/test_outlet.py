@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 
 from hutch.client.errors import BadAnswer
-from pyspark_hutch.encoding.frames import Frame
-from pyspark_hutch.sink.outlet import Outlet, Stored
+from pyspark_hutch.encoding.frames import PublishFrame
+from pyspark_hutch.sink.outlet import ConfirmedFrames, Outlet
 
 
-def frame(entries: int, records: int, size: int = 10) -> Frame:
-    return Frame(bytes(size), np.arange(entries, dtype=np.uint64), records)
+def frame(entries: int, records: int, size: int = 10) -> PublishFrame:
+    return PublishFrame(bytes(size), np.arange(entries, dtype=np.uint64), records)
 
 
-def outlet(*frames: Frame) -> Outlet:
+def outlet(*frames: PublishFrame) -> Outlet:
     made = Outlet("s", "", 300)
     made.unconfirmed.extend(frames)
     return made
@@ -25,9 +25,9 @@ def test_the_number_gives_publisher_id_and_connection() -> None:
 def test_a_frame_is_stored_when_its_last_entry_is_confirmed() -> None:
     waiting = outlet(frame(3, 30, size=100), frame(2, 2, size=7), frame(1, 1))
 
-    assert waiting.confirm(2) == Stored(0, 0, 0)
-    assert waiting.confirm(1) == Stored(1, 100, 30)
-    assert waiting.confirm(3) == Stored(2, 17, 3)
+    assert waiting.confirm(2) == ConfirmedFrames(0, 0, 0)
+    assert waiting.confirm(1) == ConfirmedFrames(1, 100, 30)
+    assert waiting.confirm(3) == ConfirmedFrames(2, 17, 3)
     assert not waiting.unconfirmed
 
 

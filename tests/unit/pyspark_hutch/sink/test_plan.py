@@ -5,7 +5,7 @@ import pytest
 from hutch.client.errors import Refused
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.sink.plan import Plan, may_be_staged, plan_write, why_not_staged
+from pyspark_hutch.sink.plan import WritePlan, may_be_staged, plan_write, why_not_staged
 from pyspark_hutch.sink.targets import Targets
 from tests.reading_rig import cluster_of
 from tests.sink_rig import FakeSink, settings_for
@@ -44,7 +44,7 @@ def test_rows_are_staged_where_the_server_can_and_the_options_say_nothing_else(
 ) -> None:
     settings = settings_for(hutch, stream="a", **options)
 
-    assert plan_write(cluster_of(hutch), settings, ["body"]) == Plan(Targets("a"), is_staged)
+    assert plan_write(cluster_of(hutch), settings, ["body"]) == WritePlan(Targets("a"), is_staged)
 
 
 @pytest.mark.parametrize("options", [{}, {"delivery": "auto"}, {"delivery": "none"}, DEDUP])
@@ -53,7 +53,7 @@ def test_on_another_server_rows_are_published_at_once(
 ) -> None:
     settings = settings_for(rabbitmq, stream="a", **options)
 
-    assert plan_write(cluster_of(rabbitmq), settings, ["body"]) == Plan(
+    assert plan_write(cluster_of(rabbitmq), settings, ["body"]) == WritePlan(
         Targets("a"), is_staged=False
     )
 

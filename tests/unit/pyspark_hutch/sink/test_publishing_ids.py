@@ -7,8 +7,8 @@ from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.sink.publishing_ids import (
     BATCHES_MAX,
     NUMBER_MAX,
-    ByColumn,
-    ByPlace,
+    NumberedByColumn,
+    NumberedByPlace,
     Numbering,
     TaskIdentity,
     Unnamed,
@@ -42,30 +42,30 @@ def test_rows_without_a_producer_are_only_counted() -> None:
 
 
 def test_ids_by_place_begin_at_one_and_go_on_over_batches_of_rows() -> None:
-    numbering = ByPlace("name", TaskIdentity(3))
+    numbering = NumberedByPlace("name", TaskIdentity(3))
 
     assert runs(numbering, rows(2)) == {"name-p3": (None, [1, 2])}
     assert runs(numbering, rows(2)) == {"name-p3": (None, [3, 4])}
 
 
 def test_a_streaming_batch_has_ids_of_its_own_under_the_same_name() -> None:
-    first = ByPlace("name", TaskIdentity(0, QUERY, 0))
-    seventh = ByPlace("name", TaskIdentity(0, QUERY, 7))
+    first = NumberedByPlace("name", TaskIdentity(0, QUERY, 0))
+    seventh = NumberedByPlace("name", TaskIdentity(0, QUERY, 7))
 
     assert runs(first, rows(1)) == {"name-01234567-p0": (None, [1])}
     assert runs(seventh, rows(1)) == {"name-01234567-p0": (None, [(7 << 32) + 1])}
 
 
 def test_the_last_batch_that_ids_have_room_for_is_taken_and_the_next_is_refused() -> None:
-    last = ByPlace("name", TaskIdentity(0, QUERY, BATCHES_MAX - 1))
+    last = NumberedByPlace("name", TaskIdentity(0, QUERY, BATCHES_MAX - 1))
 
     assert max(runs(last, rows(1))["name-01234567-p0"][1]) < 1 << 63
     with pytest.raises(BadColumn, match="batch"):
-        ByPlace("name", TaskIdentity(0, QUERY, BATCHES_MAX))
+        NumberedByPlace("name", TaskIdentity(0, QUERY, BATCHES_MAX))
 
 
 def test_more_rows_than_a_batch_has_ids_for_are_refused() -> None:
-    numbering = ByPlace("name", TaskIdentity(0))
+    numbering = NumberedByPlace("name", TaskIdentity(0))
     numbering._next = (1 << 32) - 2
 
     assert runs(numbering, rows(1)) == {"name-p0": (None, [(1 << 32) - 2])}
@@ -74,14 +74,14 @@ def test_more_rows_than_a_batch_has_ids_for_are_refused() -> None:
 
 
 def test_ids_by_column_are_one_above_the_numbers() -> None:
-    numbering = ByColumn("name", "number", None)
+    numbering = NumberedByColumn("name", "number", None)
 
     assert runs(numbering, keyed("xyz", [0, 5, 6])) == {"name": (None, [1, 6, 7])}
     assert runs(numbering, keyed("x", [7])) == {"name": (None, [8])}
 
 
 def test_each_key_is_a_producer_with_ids_of_its_own() -> None:
-    numbering = ByColumn("name", "number", "key")
+    numbering = NumberedByColumn("name", "number", "key")
 
     assert runs(numbering, keyed(["x", "y", "x"], [4, 2, 9])) == {
         "name-x": ([0, 2], [5, 10]),
@@ -91,8 +91,8 @@ def test_each_key_is_a_producer_with_ids_of_its_own() -> None:
 
 
 def test_keys_may_be_numbers_or_bytes() -> None:
-    assert list(runs(ByColumn("n", "number", "key"), keyed([7], [1]))) == ["n-7"]
-    assert list(runs(ByColumn("n", "number", "key"), keyed([b"k"], [1]))) == ["n-k"]
+    assert list(runs(NumberedByColumn("n", "number", "key"), keyed([7], [1]))) == ["n-7"]
+    assert list(runs(NumberedByColumn("n", "number", "key"), keyed([b"k"], [1]))) == ["n-k"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_keys_may_be_numbers_or_bytes() -> None:
 def test_numbers_that_do_not_ascend_are_refused_before_anything_of_the_batch(
     batches: list[pa.RecordBatch], said: str
 ) -> None:
-    numbering = ByColumn("name", "number", "key")
+    numbering = NumberedByColumn("name", "number", "key")
     for batch in batches[:-1]:
         numbering.runs(batch)
 
@@ -126,18 +126,18 @@ def test_numbers_that_do_not_ascend_are_refused_before_anything_of_the_batch(
 )
 def test_what_is_no_number_or_no_producer_is_refused(batch: pa.RecordBatch, said: str) -> None:
     with pytest.raises(BadColumn, match=said):
-        ByColumn("name", "number", "key").runs(batch)
+        NumberedByColumn("name", "number", "key").runs(batch)
 
 
 def test_the_highest_number_is_taken() -> None:
-    found = runs(ByColumn("name", "number", None), keyed("x", [NUMBER_MAX]))
+    found = runs(NumberedByColumn("name", "number", None), keyed("x", [NUMBER_MAX]))
 
     assert found == {"name": (None, [(1 << 63) - 1])}
 
 
 def test_a_batch_without_rows_has_no_runs() -> None:
-    assert not runs(ByColumn("name", "number", "key"), keyed([], []))
-    assert not runs(ByColumn("name", "number", None), keyed([], []))
+    assert not runs(NumberedByColumn("name", "number", "key"), keyed([], []))
+    assert not runs(NumberedByColumn("name", "number", None), keyed([], []))
 
 
 def test_a_name_of_255_bytes_is_the_longest() -> None:

@@ -12,7 +12,7 @@ from pyspark_hutch.encoding.murmur import murmur3
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.sink.publishing_ids import TaskIdentity
 from pyspark_hutch.sink.targets import Targets
-from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
+from pyspark_hutch.sink.task import RowsWritten, check_schema, require_one_task_each, write_rows
 from tests.sink_rig import (
     FakeSink,
     batch_of,
@@ -44,12 +44,12 @@ def test_rows_of_all_batches_reach_the_stream(server: FakeSink) -> None:
         batch_of(bodies_of(50, first=50)),
     )
 
-    assert found == Written(100, 0)
+    assert found == RowsWritten(100, 0)
     assert server.stored["a"] == bodies_of(100)
 
 
 def test_a_task_without_rows_publishes_nothing(server: FakeSink) -> None:
-    assert write(settings_for(server, stream="a"), batch_of([])) == Written(0, 0)
+    assert write(settings_for(server, stream="a"), batch_of([])) == RowsWritten(0, 0)
     assert server.count("declare_publisher") == 0
 
 
@@ -86,10 +86,10 @@ def test_a_row_that_names_no_partition_is_refused(server: FakeSink) -> None:
 def test_the_second_run_of_a_task_writes_what_the_first_did_not(server: FakeSink) -> None:
     settings = settings_for(server, stream="a", **BY_PLACE)
 
-    assert write(settings, batch_of(bodies_of(60))) == Written(60, 0)
+    assert write(settings, batch_of(bodies_of(60))) == RowsWritten(60, 0)
     again = write(settings, batch_of(bodies_of(40)), batch_of(bodies_of(60, first=40)))
 
-    assert again == Written(40, 60)
+    assert again == RowsWritten(40, 60)
     assert server.stored["a"] == bodies_of(100)
     assert server.last_ids == {("a", "name-p0"): 100}
 
@@ -102,7 +102,7 @@ def test_tasks_and_batches_number_apart(server: FakeSink) -> None:
         TaskIdentity(1, "q" * 8),
         TaskIdentity(0, "q" * 8, 1),
     ):
-        assert write(settings, batch_of(bodies_of(3)), task=task) == Written(3, 0)
+        assert write(settings, batch_of(bodies_of(3)), task=task) == RowsWritten(3, 0)
 
     assert server.last_ids == {
         ("a", "name-qqqqqqqq-p0"): (1 << 32) + 3,
@@ -124,7 +124,7 @@ def test_numbers_from_a_column_do_not_depend_on_the_cut(server: FakeSink) -> Non
         write(settings, rows("x", 0, 17), rows("x", 17, 50), task=TaskIdentity(1)),
     ]
 
-    assert again == [Written(10, 10), Written(20, 30)]
+    assert again == [RowsWritten(10, 10), RowsWritten(20, 30)]
     meant = [f"x{n}".encode() for n in range(50)] + [f"y{n}".encode() for n in range(20)]
     assert sorted(server.stored["a"]) == sorted(meant)
 
@@ -136,9 +136,9 @@ def test_queries_without_a_producer_name_drop_no_row_of_each_other(server: FakeS
     odd = batch_of([b"1", b"3"], n=[1, 3], k=["x"] * 2)
 
     for query, rows, written in (
-        ("first query", even, Written(3, 0)),
-        ("other query", odd, Written(2, 0)),
-        ("first query", even, Written(0, 3)),
+        ("first query", even, RowsWritten(3, 0)),
+        ("other query", odd, RowsWritten(2, 0)),
+        ("first query", even, RowsWritten(0, 3)),
     ):
         assert write(settings, rows, task=TaskIdentity(0, query)) == written
 
@@ -164,7 +164,7 @@ def test_rows_are_sorted_before_they_are_numbered(server: FakeSink) -> None:
     two = batch_of([b"c", b"b"], first=[1, 1], second=["z", "y"])
 
     write(settings, one, two)
-    assert write(settings, two, one) == Written(0, 4)
+    assert write(settings, two, one) == RowsWritten(0, 4)
 
     assert server.stored["a"] == [b"a", b"b", b"c", b"d"]
 
@@ -246,15 +246,15 @@ def test_a_task_that_fails_leaves_no_publisher(server: FakeSink, error: BaseExce
     while talk.socket.fileno() != -1:
         assert time.monotonic() < deadline, "the connection is kept"
         time.sleep(0.01)
-    assert write(settings, batch_of(bodies_of(1))) == Written(1, 0)
+    assert write(settings, batch_of(bodies_of(1))) == RowsWritten(1, 0)
 
 
 def test_rows_of_one_producer_in_two_tasks_are_told_when_the_batch_ends() -> None:
-    first = Written(10, 0, (("orders", "copy-a"), ("orders", "copy-b")))
+    first = RowsWritten(10, 0, (("orders", "copy-a"), ("orders", "copy-b")))
 
-    require_one_task_each([first, Written(5, 0, (("returns", "copy-a"),)), Written(1, 0)])
+    require_one_task_each([first, RowsWritten(5, 0, (("returns", "copy-a"),)), RowsWritten(1, 0)])
     with pytest.raises(BadColumn, match="'copy-b' for stream 'orders' were in two tasks"):
-        require_one_task_each([first, Written(5, 0, (("orders", "copy-b"),))])
+        require_one_task_each([first, RowsWritten(5, 0, (("orders", "copy-b"),))])
 
 
 def test_a_staged_task_routes_rows_as_a_publishing_one_does() -> None:

@@ -17,7 +17,7 @@ from gateway.log.records.decompressing import (
     check_records,
     decompressed_apart,
 )
-from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from hutch.formats.entries import UNCOMPRESSED_BYTES_MAX, SubBatch, SubBatchCodec
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
 from tests.chunks import COMPRESS
 from tests.waiting import HANG_S
@@ -30,15 +30,15 @@ def halves(compress: Callable[[bytes], Any]) -> Callable[[bytes], bytes]:
     return lambda raw: bytes(compress(raw[:99])) + bytes(compress(raw[99:]))
 
 
-FORMS: dict[str, tuple[Codec, Callable[[bytes], Any]]] = {
-    "gzip": (Codec.GZIP, gzip.compress),
-    "gzip in two members": (Codec.GZIP, halves(gzip.compress)),
-    "framed snappy": (Codec.SNAPPY, cramjam.snappy.compress),
-    "framed snappy in two streams": (Codec.SNAPPY, halves(cramjam.snappy.compress)),
-    "a block of snappy": (Codec.SNAPPY, cramjam.snappy.compress_raw),
-    "lz4": (Codec.LZ4, cramjam.lz4.compress),
-    "zstd": (Codec.ZSTD, cramjam.zstd.compress),
-    "zstd in two frames": (Codec.ZSTD, halves(cramjam.zstd.compress)),
+FORMS: dict[str, tuple[SubBatchCodec, Callable[[bytes], Any]]] = {
+    "gzip": (SubBatchCodec.GZIP, gzip.compress),
+    "gzip in two members": (SubBatchCodec.GZIP, halves(gzip.compress)),
+    "framed snappy": (SubBatchCodec.SNAPPY, cramjam.snappy.compress),
+    "framed snappy in two streams": (SubBatchCodec.SNAPPY, halves(cramjam.snappy.compress)),
+    "a block of snappy": (SubBatchCodec.SNAPPY, cramjam.snappy.compress_raw),
+    "lz4": (SubBatchCodec.LZ4, cramjam.lz4.compress),
+    "zstd": (SubBatchCodec.ZSTD, cramjam.zstd.compress),
+    "zstd in two frames": (SubBatchCodec.ZSTD, halves(cramjam.zstd.compress)),
 }
 COMPRESSED = pytest.mark.parametrize(("codec", "compress"), FORMS.values(), ids=FORMS)
 
@@ -52,7 +52,7 @@ def opened(codec: int, body: bytes, size: int, bytes_max: int = UNCOMPRESSED_BYT
 @COMPRESSED
 @pytest.mark.parametrize("raw", [RAW, RAW[:1000]], ids=["large", "small"])
 def test_every_codec_gives_its_records(
-    codec: Codec, compress: Callable[[bytes], Any], raw: bytes
+    codec: SubBatchCodec, compress: Callable[[bytes], Any], raw: bytes
 ) -> None:
     found = opened(codec, bytes(compress(raw)), len(raw))
 
@@ -62,18 +62,18 @@ def test_every_codec_gives_its_records(
 
 @pytest.mark.parametrize("size", [0, len(RAW), 1 << 31])
 def test_what_is_not_compressed_is_what_it_is(size: int) -> None:
-    assert opened(Codec.NONE, RAW, size, bytes_max=0) == RAW
+    assert opened(SubBatchCodec.NONE, RAW, size, bytes_max=0) == RAW
 
 
-@pytest.mark.parametrize("codec", Codec)
-def test_a_sub_batch_of_nothing_is_nothing(codec: Codec) -> None:
+@pytest.mark.parametrize("codec", SubBatchCodec)
+def test_a_sub_batch_of_nothing_is_nothing(codec: SubBatchCodec) -> None:
     assert opened(codec, bytes(COMPRESS[codec](b"")), 0) == b""
 
 
 @COMPRESSED
 @pytest.mark.parametrize("difference", [-1, 1, -999, 999])
 def test_another_size_than_it_says_is_refused(
-    codec: Codec, compress: Callable[[bytes], Any], difference: int
+    codec: SubBatchCodec, compress: Callable[[bytes], Any], difference: int
 ) -> None:
     size = len(RAW) + difference
     with pytest.raises(
@@ -85,20 +85,22 @@ def test_another_size_than_it_says_is_refused(
 @COMPRESSED
 @pytest.mark.parametrize("cut", [1, 5, 30])
 def test_a_body_cut_short_is_refused(
-    codec: Codec, compress: Callable[[bytes], Any], cut: int
+    codec: SubBatchCodec, compress: Callable[[bytes], Any], cut: int
 ) -> None:
     with pytest.raises(BadSubBatch, match="is not"):
         opened(codec, bytes(compress(RAW))[:-cut], len(RAW))
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize(
+    "codec", [SubBatchCodec.GZIP, SubBatchCodec.SNAPPY, SubBatchCodec.LZ4, SubBatchCodec.ZSTD]
+)
 @pytest.mark.parametrize(
     "body",
     [b"", b"\0", b"garbage", bytes(100), b"\xff" * 100, b"\xff\x06\x00\x00sNaPpY\x00\xff\xff\xff",
      b"\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00", b"\xff\x06\x00\x00sNaPpY\x01\x02\x00\x00ab"],
     ids=range(8),
 )  # fmt: skip
-def test_garbage_is_refused(codec: Codec, body: bytes) -> None:
+def test_garbage_is_refused(codec: SubBatchCodec, body: bytes) -> None:
     with pytest.raises(BadSubBatch, match="is not 50 bytes compressed by"):
         opened(codec, body, 50)
 
@@ -111,7 +113,7 @@ def test_an_unknown_codec_is_refused(codec: int) -> None:
 
 @COMPRESSED
 def test_the_limit_is_compared_with_what_the_head_says(
-    codec: Codec, compress: Callable[[bytes], Any]
+    codec: SubBatchCodec, compress: Callable[[bytes], Any]
 ) -> None:
     body = bytes(compress(RAW))
     assert opened(codec, body, len(RAW), bytes_max=len(RAW)) == RAW
@@ -121,7 +123,7 @@ def test_the_limit_is_compared_with_what_the_head_says(
 
 @COMPRESSED
 def test_a_body_that_grows_beyond_what_it_says_takes_no_memory(
-    codec: Codec, compress: Callable[[bytes], Any]
+    codec: SubBatchCodec, compress: Callable[[bytes], Any]
 ) -> None:
     bomb = bytes(compress(bytes(1 << 23)))
     tracemalloc.start()
@@ -146,14 +148,14 @@ def opened_apart(codec: int, body: bytes, records: int, size: int) -> bytes:
 
 @COMPRESSED
 def test_every_codec_gives_its_records_in_memory_of_their_own(
-    codec: Codec, compress: Callable[[bytes], Any]
+    codec: SubBatchCodec, compress: Callable[[bytes], Any]
 ) -> None:
     assert opened_apart(codec, bytes(compress(RAW)), 9_000, len(RAW)) == RAW
 
 
 @COMPRESSED
 def test_there_too_what_is_not_as_the_head_says_is_refused(
-    codec: Codec, compress: Callable[[bytes], Any]
+    codec: SubBatchCodec, compress: Callable[[bytes], Any]
 ) -> None:
     body, size = bytes(compress(RAW)), len(RAW)
     with pytest.raises(BadSubBatch, match="does not hold 9001 records"):
@@ -169,21 +171,23 @@ def test_a_large_sub_batch_holds_no_record_that_no_publisher_could_send() -> Non
         raw = size.to_bytes(4) + bytes(size)
         body = bytes(cramjam.zstd.compress(raw))
         if is_taken:
-            assert opened_apart(Codec.ZSTD, body, 1, len(raw)) == raw
+            assert opened_apart(SubBatchCodec.ZSTD, body, 1, len(raw)) == raw
         else:
             with pytest.raises(BadSubBatch, match="a record of more than 1048576 bytes"):
-                opened_apart(Codec.ZSTD, body, 1, len(raw))
+                opened_apart(SubBatchCodec.ZSTD, body, 1, len(raw))
 
 
 def test_records_are_counted() -> None:
-    check_records(RAW, SubBatch(Codec.NONE, 9_000, 0, 0, 0))
+    check_records(RAW, SubBatch(SubBatchCodec.NONE, 9_000, 0, 0, 0))
     for count in (0, 8_999, 9_001):
         with pytest.raises(BadSubBatch, match=f"does not hold {count} records"):
-            check_records(RAW, SubBatch(Codec.NONE, count, 0, 0, 0))
+            check_records(RAW, SubBatch(SubBatchCodec.NONE, count, 0, 0, 0))
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_another_thread_runs_meanwhile(codec: Codec) -> None:
+@pytest.mark.parametrize(
+    "codec", [SubBatchCodec.GZIP, SubBatchCodec.SNAPPY, SubBatchCodec.LZ4, SubBatchCodec.ZSTD]
+)
+def test_another_thread_runs_meanwhile(codec: SubBatchCodec) -> None:
     raw = b"".join(size.to_bytes(4) + bytes(size) for size in [LARGE_BYTES - 4] * 64)
     body = bytes(COMPRESS[codec](raw))
     count, counts = 0, []

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hutch.formats.amqp.message import Body, Message, header_of, message_of, properties_of
+from hutch.formats.amqp.message import AmqpMessage, Body, header_of, message_of, properties_of
 from hutch.formats.amqp.reading import DEPTH_MAX
 from hutch.formats.amqp.values import Moment, Single, Value
 from hutch.formats.amqp.writing import BasicProperties, pack_message
@@ -57,7 +57,7 @@ def value_of_pair(pair: Sequence[Any]) -> Value:
     return made
 
 
-def shown(message: Message) -> dict[str, object]:
+def shown(message: AmqpMessage) -> dict[str, object]:
     """Give a message as the generator describes one."""
     header = message.header or []
     fields: dict[str, object] = {

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from hutch.formats.amqp.message import Message, message_of
+from hutch.formats.amqp.message import AmqpMessage, message_of
 from hutch.formats.amqp.values import Moment, Value
 from hutch.formats.amqp.writing import (
     BasicProperties,
-    Parts,
+    MessageParts,
     Unpackable,
     annotated,
     pack,
@@ -34,17 +34,17 @@ ALL = BasicProperties(
 )
 
 
-def packed(properties: BasicProperties) -> Message:
+def packed(properties: BasicProperties) -> AmqpMessage:
     return read(pack_message(b"body", properties, exchange="e", routing_key="k"))
 
 
-def read(written: bytes) -> Message:
+def read(written: bytes) -> AmqpMessage:
     message = message_of(written)
     assert message is not None
     return message
 
 
-def headers(**values: Value) -> Message:
+def headers(**values: Value) -> AmqpMessage:
     return packed(BasicProperties(headers=values))
 
 
@@ -219,7 +219,7 @@ def test_properties_end_with_the_last_that_was_said() -> None:
 
 
 def test_parts_that_are_empty_are_left_out() -> None:
-    written = pack(Parts(is_durable=True), data(b"body"))
+    written = pack(MessageParts(is_durable=True), data(b"body"))
 
     header = section(0x70, listed(b"\x41", b"\x40", b"\x40", b"\x41", b"\x43"))
     assert written == header + data(b"body")

@@ -1,8 +1,11 @@
 import io
+import os
+import signal
+import threading
 
 import pytest
 
-from pyspark_hutch.jobs.runs.progress import Progress, Standing, duration, megabytes
+from pyspark_hutch.jobs.runs.progress import JobProgress, Standing, duration, interrupts, megabytes
 
 
 class Terminal(io.StringIO):
@@ -29,7 +32,7 @@ def lines_of(out: io.StringIO) -> list[str]:
 
 def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
 
     for second in range(26):
         clock.now = 1_000.0 + second
@@ -43,7 +46,7 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds(clock: Clock) -> N
 
 def test_rows_of_the_batch_under_way_move_the_line_before_it_is_done(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
 
     for second in range(31):
         clock.now = 1_000.0 + second
@@ -60,7 +63,7 @@ def test_rows_of_the_batch_under_way_move_the_line_before_it_is_done(clock: Cloc
 
 def test_a_terminal_has_a_bar_that_is_drawn_over(clock: Clock) -> None:
     out = Terminal()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
 
     clock.now += 1
     progress.show(Standing(250, 0, 750, 250))
@@ -75,7 +78,7 @@ def test_a_terminal_has_a_bar_that_is_drawn_over(clock: Clock) -> None:
 
 def test_a_bar_goes_before_a_line_is_printed(clock: Clock) -> None:
     out = Terminal()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 1
     progress.show(Standing(1, 0, 1, 1))
 
@@ -86,7 +89,7 @@ def test_a_bar_goes_before_a_line_is_printed(clock: Clock) -> None:
 
 def test_a_terminal_is_drawn_twice_a_second_at_most(clock: Clock) -> None:
     out = Terminal()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
 
     for _ in range(8):
         clock.now += 0.125
@@ -97,7 +100,7 @@ def test_a_terminal_is_drawn_twice_a_second_at_most(clock: Clock) -> None:
 
 def test_while_the_lag_is_unknown_there_is_no_bar_and_no_time(clock: Clock) -> None:
     out = Terminal()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 1
 
     progress.show(Standing(10, 1_000_000))
@@ -107,7 +110,7 @@ def test_while_the_lag_is_unknown_there_is_no_bar_and_no_time(clock: Clock) -> N
 
 def test_with_nothing_left_the_bar_is_full_and_no_time_is_left(clock: Clock) -> None:
     out = Terminal()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 1
 
     progress.show(Standing(10, 0, 0, 10))
@@ -119,7 +122,7 @@ def test_with_nothing_left_the_bar_is_full_and_no_time_is_left(clock: Clock) -> 
 
 def test_the_time_left_goes_by_the_unit_in_which_the_lag_is_counted(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 10
 
     progress.show(Standing(1_000_000, 0, 30, 10, "files"))
@@ -129,7 +132,7 @@ def test_the_time_left_goes_by_the_unit_in_which_the_lag_is_counted(clock: Clock
 
 def test_the_rate_is_that_of_the_last_half_minute(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     rows = 0
     for second in range(100):  # a hundred in a second, then ten
         clock.now += 1
@@ -141,7 +144,7 @@ def test_the_rate_is_that_of_the_last_half_minute(clock: Clock) -> None:
 
 def test_a_job_that_stands_still_names_no_time(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 10
 
     progress.show(Standing(0, 0, 100, 0))
@@ -151,7 +154,7 @@ def test_a_job_that_stands_still_names_no_time(clock: Clock) -> None:
 
 def test_the_last_line_has_rows_bytes_time_and_rate(clock: Clock) -> None:
     out = io.StringIO()
-    progress = Progress(out, clock)
+    progress = JobProgress(out, clock)
     clock.now += 100
 
     progress.end(Standing(1_000, 5_000_000), "done")
@@ -160,7 +163,7 @@ def test_the_last_line_has_rows_bytes_time_and_rate(clock: Clock) -> None:
 
 
 def test_without_an_output_nothing_is_shown(clock: Clock) -> None:
-    progress = Progress(None, clock)
+    progress = JobProgress(None, clock)
     clock.now += 100
 
     progress.show(Standing(1, 1, 1, 1))
@@ -178,3 +181,39 @@ def test_durations_are_hours_minutes_and_seconds(seconds: float, text: str) -> N
 
 def test_megabytes_are_millions_of_bytes() -> None:
     assert megabytes(1_234_567_890) == "1,234.6 MB"
+
+
+def test_the_first_ctrl_c_asks_and_the_second_ends() -> None:
+    said: list[str] = []
+
+    with interrupts(said.append) as asked:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert asked.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert said == ["ending after this batch; Ctrl-C again ends at once"]
+
+
+def test_the_handler_from_before_is_set_again() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    with interrupts(lambda _: None):
+        assert signal.getsignal(signal.SIGINT) is not before
+
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_in_another_thread_ctrl_c_is_left_alone() -> None:
+    found: list[bool] = []
+
+    def run() -> None:
+        before = signal.getsignal(signal.SIGINT)
+        with interrupts(lambda _: None):
+            found.append(signal.getsignal(signal.SIGINT) is before)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+    assert found == [True]

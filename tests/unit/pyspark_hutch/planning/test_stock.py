@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from hutch.client.login import Endpoint
-from pyspark_hutch.planning.sizes import KEPT_S, RowSizes
+from pyspark_hutch.planning.stock import KEPT_S, RowSizes
 from tests.fake_server import FakeServer, chunks
 from tests.reading_rig import cluster_of
 

@@ -25,12 +25,12 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 from hutch.formats.amqp.basic import EXCHANGE, OCTETS, ROUTING_KEY, body_and_footer
-from hutch.formats.amqp.message import Body, Message, header_of, message_of, properties_of
+from hutch.formats.amqp.message import AmqpMessage, Body, header_of, message_of, properties_of
 from hutch.formats.amqp.values import Moment, Value, text_of
 from hutch.formats.amqp.writing import (
     NULL,
     UINT_MAX,
-    Parts,
+    MessageParts,
     identifier,
     pack,
     section,
@@ -51,7 +51,7 @@ _TO_TOPIC: Final = str.maketrans(".*", "/+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttMessage:
-    """A message of MQTT; what version 3.1.1 does not have is left out there.
+    """A message of MQTT; version 3.1.1 has no properties, and they are left out there.
 
     Attributes:
         topic: None if that is not known.
@@ -94,7 +94,7 @@ def pack_mqtt(message: MqttMessage) -> bytes:
             applications.setdefault(name, text(value))
         elif name.isascii():
             annotations.setdefault(name, text(value))
-    parts = Parts(
+    parts = MessageParts(
         is_durable=message.is_durable,
         ttl_ms=None if message.expiry_s is None else min(message.expiry_s * 1000, UINT_MAX),
         annotations=annotations,
@@ -149,7 +149,7 @@ def mqtt_of(record: bytes) -> MqttMessage:
     )
 
 
-def topic_in(message: Message) -> str | None:
+def topic_in(message: AmqpMessage) -> str | None:
     """Return the topic of a message; None if nothing is known of where it was published."""
     annotations = message.message_annotations or {}
     key = annotations.get(ROUTING_KEY)
@@ -162,7 +162,7 @@ def _correlation_of(value: Value) -> bytes | None:
     return (f"urn:uuid:{value}" if isinstance(value, UUID) else text_of(value) or "").encode()
 
 
-def _user_properties(message: Message) -> Iterator[tuple[str, str]]:
+def _user_properties(message: AmqpMessage) -> Iterator[tuple[str, str]]:
     """Yield names and values; those that are no text, number or truth are left out."""
     annotations = (message.message_annotations or {}).items()
     given = [pair for pair in annotations if pair[0].startswith("x-") and pair[0] not in _PLACES]

@@ -5,8 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from hutch.formats.amqp.message import Body, Message, message_of
-from hutch.formats.amqp.mqtt import (
+from hutch.formats.amqp.message import AmqpMessage, Body, message_of
+from hutch.formats.amqp.values import Moment
+from hutch.formats.amqp.writing import BasicProperties, Unpackable, pack_message
+from hutch.formats.mqtt import (
     MqttMessage,
     mqtt_of,
     pack_mqtt,
@@ -14,8 +16,6 @@ from hutch.formats.amqp.mqtt import (
     topic_in,
     topic_of,
 )
-from hutch.formats.amqp.values import Moment
-from hutch.formats.amqp.writing import BasicProperties, Unpackable, pack_message
 from tests.property.pyspark_hutch.chunk_rig import data, listed, mapped, section, sized, text
 
 IDENTITY = UUID("12345678-9abc-def0-1234-56789abcdef0")
@@ -26,7 +26,7 @@ def message(**given: Any) -> MqttMessage:  # noqa: ANN401  # of each field
     return MqttMessage(**{"topic": "t", "payload": b"body"} | given)
 
 
-def stored(**given: Any) -> Message:  # noqa: ANN401  # of each field
+def stored(**given: Any) -> AmqpMessage:  # noqa: ANN401  # of each field
     found = message_of(pack_mqtt(message(**given)))
     assert found is not None
     return found

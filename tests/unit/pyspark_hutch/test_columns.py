@@ -1,9 +1,15 @@
-"""The table of columns, and the schemas made from it."""
-
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.rows.columns import COLUMNS, DEFAULT, MAPS, VARIANT, arrow_schema, column
+from pyspark_hutch.columns import (
+    COLUMNS,
+    DEFAULT,
+    MAPS,
+    VARIANT,
+    WantedColumns,
+    arrow_schema,
+    column,
+)
 
 
 def test_a_read_that_asks_for_nothing_gets_the_first_seven_columns() -> None:
@@ -75,3 +81,37 @@ def test_maps_alone_become_variants() -> None:
 def test_a_column_that_there_is_not_is_refused() -> None:
     with pytest.raises(KeyError, match="bodi"):
         arrow_schema(["bodi"])
+
+
+TYPED = (("tenant", pa.string()), ("count", pa.int64()))
+
+
+def test_nothing_asked_for_is_the_default() -> None:
+    assert WantedColumns().schema().names == list(DEFAULT)
+
+
+def test_columns_of_the_application_stand_where_they_are_named() -> None:
+    schema = WantedColumns(("count", "offset", "tenant"), app_columns=TYPED).schema()
+
+    assert schema.names == ["count", "offset", "tenant"]
+    assert schema.field("count").type == pa.int64()
+
+
+def test_columns_of_the_application_that_are_not_named_come_last() -> None:
+    assert WantedColumns(("count", "offset"), app_columns=TYPED).schema().names == [
+        "count",
+        "offset",
+        "tenant",
+    ]
+
+
+def test_maps_are_variants_if_so_wanted() -> None:
+    schema = WantedColumns(("footer", "header"), variant=True, app_columns=TYPED[:1]).schema()
+
+    assert schema.field("footer").type == VARIANT
+    assert schema.field("header").type != VARIANT
+
+
+def test_a_wanted_column_that_there_is_not_is_refused() -> None:
+    with pytest.raises(KeyError, match="bodi"):
+        WantedColumns(("bodi",)).schema()

@@ -1,5 +1,4 @@
-"""Sub-batches that are not what they say: an error, no rows, or a row of their bytes."""
-
+import copy
 import gzip
 import logging
 import pickle
@@ -9,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pyspark_hutch.decoding import Decoder, UnopenedSubBatch, Wanted
+from pyspark_hutch.columns import DEFAULT, WantedColumns
+from pyspark_hutch.decoding.decoder import Decoder
+from pyspark_hutch.decoding.faults import DamagedChunk, UnopenedSubBatch
 from pyspark_hutch.decoding.open_batch import BATCH_BYTES_MAX, ROWS_MAX
 from pyspark_hutch.options.read_settings import Fate
-from pyspark_hutch.rows.columns import DEFAULT
 from tests.chunks import GZIP, LZ4, NONE, SNAPPY, ZSTD, SubBatch
 from tests.property.pyspark_hutch.chunk_rig import (
     EVERYTHING,
@@ -26,6 +26,28 @@ from tests.property.pyspark_hutch.chunk_rig import (
     text,
     way_of,
 )
+
+REASON = "a publisher sent a sub-batch of 4 records that is not 28 bytes compressed by gzip"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            DamagedChunk("orders", 5, "its data has another checksum"),
+            "stream 'orders' is damaged at offset 5: its data has another checksum",
+        ),
+        (
+            UnopenedSubBatch("orders", 5, REASON),
+            f"stream 'orders': at offset 5 {REASON}. Set badSubBatches to skip or raw to go on.",
+        ),
+    ],
+)
+def test_an_error_says_where_and_why(error: DamagedChunk | UnopenedSubBatch, text: str) -> None:
+    assert str(error) == text
+    assert (error.stream, error.offset) == ("orders", 5)
+    assert str(copy.copy(error)) == str(error)
+
 
 SHORT = SubBatch.of([b"ab", b"c"])
 RAW = SHORT.body
@@ -73,9 +95,9 @@ def way(request: pytest.FixtureRequest) -> ModuleType:
     return way_of(request.param)
 
 
-def wanted(fate: Fate, *columns: str, **more: Any) -> Wanted:  # noqa: ANN401  # of Wanted
+def wanted(fate: Fate, *columns: str, **more: Any) -> WantedColumns:  # noqa: ANN401  # of Wanted
     names = columns or ("offset", "body", "body_type")
-    return Wanted(names, stream="orders", bad_sub_batches=fate, **more)
+    return WantedColumns(names, stream="orders", bad_sub_batches=fate, **more)
 
 
 def refused(chunk: bytes, low: int = 0, high: int = EVERYTHING) -> UnopenedSubBatch:

@@ -4,13 +4,13 @@ import pytest
 
 from hutch.client.login import Endpoint
 from pyspark_hutch.client.range_reader import DataLoss
-from pyspark_hutch.decoding.errors import DamagedChunk
-from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.columns import WantedColumns
+from pyspark_hutch.decoding.faults import DamagedChunk
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.places import Point, PointKind, Where
-from pyspark_hutch.options.read_settings import Filter, ReadSettings, Source
+from pyspark_hutch.options.read_settings import Filter, ReadSettings, ReadSource
 from pyspark_hutch.planning.splits import Split
-from pyspark_hutch.rows.split_rows import rows_of
+from pyspark_hutch.split_task import rows_of
 from tests.fake_server import FakeServer, chunk, chunks
 from tests.reading_rig import cluster_of, settings_of
 
@@ -27,14 +27,14 @@ def server() -> Iterator[FakeServer]:
 def rows(server: FakeServer, low: int, high: int, **more: object) -> Iterator[dict[str, object]]:
     settings = ReadSettings(
         connection=settings_of(server),
-        source=Source(super_streams=("p",)),
+        source=ReadSource(super_streams=("p",)),
         starting=Where("startingOffsets", Point(PointKind.EARLIEST)),
         ending=None,
         **more,  # type: ignore[arg-type]  # as a test says
     )
     place = PartitionStream("p-3", "p", 3)
     split = Split(place, Endpoint(server.host, server.port), low, high)
-    wanted = Wanted(COLUMNS, "p-3", "p", 3, body_format="raw", variant=False, app_columns=())
+    wanted = WantedColumns(COLUMNS, "p-3", "p", 3, body_format="raw", variant=False, app_columns=())
     for batch in rows_of(cluster_of(server), split, settings, wanted):
         yield from batch.to_pylist()
 

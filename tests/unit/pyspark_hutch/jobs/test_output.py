@@ -7,9 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from pyspark_hutch.jobs.archive import write_archive
 from pyspark_hutch.jobs.errors import JobFailed
-from pyspark_hutch.jobs.output import written_whole
+from pyspark_hutch.jobs.output import write_archive, written_whole
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -30,7 +29,7 @@ class Refusing:
 
 sys.meta_path.insert(0, Refusing())
 sys.path.insert(0, sys.argv[1])
-OURS = ("client", "planning", "decoding", "encoding", "offsets", "options", "rows", "sink")
+OURS = ("client", "planning", "decoding", "encoding", "offsets", "options", "sink")
 SHARED = ("client", "formats", "stream")
 for package in (*(f"hutch.{name}" for name in SHARED), *(f"pyspark_hutch.{name}" for name in OURS)):
     whole = importlib.import_module(package)
@@ -38,6 +37,7 @@ for package in (*(f"hutch.{name}" for name in SHARED), *(f"pyspark_hutch.{name}"
     for found in pkgutil.walk_packages(whole.__path__, f"{whole.__name__}."):
         importlib.import_module(found.name)
         print(found.name)
+import pyspark_hutch.split_task
 from pyspark_hutch.decoding.ways import fastest_way
 print(fastest_way().__name__)
 """

@@ -3,7 +3,14 @@ from pathlib import Path
 import pytest
 
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.sources import BUDGETS, fate_of, local, name_of, reading, writing
+from pyspark_hutch.jobs.preparation.sources import (
+    BUDGETS,
+    fate_of,
+    local,
+    name_of,
+    reading,
+    writing,
+)
 
 GIVEN = {"endpoints": "localhost", "stream": "orders"}
 

@@ -2,7 +2,38 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_hutch.jobs.preparation.java import java_trouble
+from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.preparation import installed
+from pyspark_hutch.jobs.preparation.installed import java_trouble
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"),
+    [
+        ("pyspark", "spark"),
+        ("pyarrow", "spark"),
+        ("deltalake", "lakehouse"),
+        ("pyiceberg", "lakehouse"),
+        ("sqlalchemy", "lakehouse"),
+        ("matplotlib", "lakehouse"),
+    ],
+)
+def test_one_line_names_the_extra_of_a_missing_package(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda _: None)
+
+    with pytest.raises(JobFailed) as caught:
+        installed.require(package)
+
+    assert str(caught.value) == (
+        f'{package} is not installed; this job needs it: pip install ".[{extra}]" in the folder of'
+        " the sources"
+    )
+
+
+def test_installed_packages_are_accepted() -> None:
+    installed.require("numpy", "pyarrow")
 
 
 def java(folder: Path, said: str) -> None:

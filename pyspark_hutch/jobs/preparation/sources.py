@@ -80,7 +80,7 @@ def name_of(options: Mapping[str, str]) -> str:
 
 
 def fate_of(options: Mapping[str, str]) -> str:
-    """Return what the options of a read say about sub-batches that cannot be opened."""
+    """Return the fate of sub-batches that cannot be opened, by the options of a read."""
     lowered = {name.lower(): text.lower() for name, text in options.items()}
     return lowered.get("badsubbatches", "fail")
 

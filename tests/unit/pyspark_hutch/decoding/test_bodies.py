@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyspark_hutch.decoding import reasons
-from pyspark_hutch.decoding.amqp import body_of
+from pyspark_hutch.decoding import bodies
+from pyspark_hutch.decoding.bodies import body_of
 from tests.property.pyspark_hutch.chunk_rig import data, listed, mapped, section, sized, text
 
 
@@ -11,14 +11,14 @@ from tests.property.pyspark_hutch.chunk_rig import data, listed, mapped, section
 @pytest.mark.parametrize(
     ("message", "kind", "body"),
     [
-        (data(b"a") + data(b"") + data(b"x" * 300), reasons.DATA, b"a" + b"x" * 300),
-        (section(0x77, b"\x40"), reasons.VALUE, b"null"),
-        (section(0x77, b"\x54\xff"), reasons.VALUE, b"-1"),
-        (section(0x77, mapped(a=listed(text("ü")))), reasons.VALUE, '{"a":["ü"]}'.encode()),
-        (section(0x77, b"\0\x53\x01\xa1\x01a"), reasons.VALUE, b'"a"'),
-        (section(0x76, listed(b"\x41", text("a"))), reasons.SEQUENCE, b'[true,"a"]'),
-        (section(0x76, listed(b"\x41")) * 2, reasons.SEQUENCE, b"[true,true]"),
-        (section(0x76, b"\x45"), reasons.SEQUENCE, b"[]"),
+        (data(b"a") + data(b"") + data(b"x" * 300), bodies.DATA, b"a" + b"x" * 300),
+        (section(0x77, b"\x40"), bodies.VALUE, b"null"),
+        (section(0x77, b"\x54\xff"), bodies.VALUE, b"-1"),
+        (section(0x77, mapped(a=listed(text("ü")))), bodies.VALUE, '{"a":["ü"]}'.encode()),
+        (section(0x77, b"\0\x53\x01\xa1\x01a"), bodies.VALUE, b'"a"'),
+        (section(0x76, listed(b"\x41", text("a"))), bodies.SEQUENCE, b'[true,"a"]'),
+        (section(0x76, listed(b"\x41")) * 2, bodies.SEQUENCE, b"[true,true]"),
+        (section(0x76, b"\x45"), bodies.SEQUENCE, b"[]"),
     ],
 )
 def test_a_body_is_put_together(before: bytes, message: bytes, kind: int, body: bytes) -> None:
@@ -38,4 +38,4 @@ def test_a_body_is_put_together(before: bytes, message: bytes, kind: int, body: 
     ids=range(5),
 )
 def test_a_body_that_cannot_be_read_is_the_whole_message(message: bytes) -> None:
-    assert body_of(message) == (reasons.RAW, message)
+    assert body_of(message) == (bodies.RAW, message)

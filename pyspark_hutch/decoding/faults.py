@@ -1,11 +1,48 @@
-"""The fate of sub-batches that cannot be opened: an error, no rows, or one row of their bytes."""
+"""Faults in deliveries of a server: damaged chunks, and sub-batches that cannot be opened."""
 
 import logging
 from typing import Final
 
 from hutch.formats.sub_batches import BadSubBatch
-from pyspark_hutch.decoding.errors import UnopenedSubBatch
 from pyspark_hutch.options.read_settings import Fate
+
+
+class _Fault(ValueError):
+    def __init__(self, stream: str, offset: int, reason: str) -> None:
+        super().__init__(stream, offset, reason)
+        self.stream = stream
+        self.offset = offset
+        self.reason = reason
+
+
+class DamagedChunk(_Fault):
+    """A chunk that no server can have stored.
+
+    Attributes:
+        stream: The stream it came from.
+        offset: The record at which it is damaged, as far as that can be told.
+        reason: The damage, in a few words.
+    """
+
+    def __str__(self) -> str:
+        return f"stream {self.stream!r} is damaged at offset {self.offset}: {self.reason}"
+
+
+class UnopenedSubBatch(_Fault):
+    """A sub-batch that does not agree with its head, in a chunk that is as it was stored.
+
+    Attributes:
+        stream: The stream it came from.
+        offset: The offset of its first record.
+        reason: The fault: a clause about the bytes that a publisher sent.
+    """
+
+    def __str__(self) -> str:
+        return (
+            f"stream {self.stream!r}: at offset {self.offset} {self.reason}. "
+            "Set badSubBatches to skip or raw to go on."
+        )
+
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -15,7 +52,7 @@ _BECAME: Final[dict[Fate, str]] = {
 }
 
 
-class BadSubBatches:
+class UnopenedSubBatches:
     """The sub-batches of one range of a stream that cannot be opened."""
 
     def __init__(self, stream: str, fate: Fate) -> None:

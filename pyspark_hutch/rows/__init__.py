@@ -1,1 +1,0 @@
-"""The rows that a stream gives: names, types and meanings of their columns."""
