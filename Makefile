@@ -225,7 +225,7 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 proto: $(STAMPS)/test ## generate the messages of Pravega's controller anew from their source
-	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. gateway/pravega/controller/proto/controller.proto
+	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. gateway/pravega/controller/rpc/controller.proto
 
 lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)
 	@"$(PYTHON)" -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install uv

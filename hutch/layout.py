@@ -2,7 +2,7 @@
 
 A message is a frozen dataclass; its fields, in order, are its bytes, and numbers are big-endian.
 Every field's annotation names a wire type (`U8 = Annotated[int, ...]`: the type checker sees `int`,
-`MessageLayout` sees the wire type). A field with a default is one that older versions did not have:
+`Layout` sees the wire type). A field with a default is one that older versions did not have:
 it is always written, and has its default where a frame ends before it. A layout is compiled once
 for each class: into one function for each run of neighbouring numbers, and one for each other
 field.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-class FieldType(Protocol[T]):
+class WireType(Protocol[T]):
     """The form of one field.
 
     Attributes:
@@ -37,7 +37,7 @@ class FieldType(Protocol[T]):
         """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
 
 
-class FixedNumber(Generic[T]):
+class Fixed(Generic[T]):
     """A number of fixed size: one format character of the struct module.
 
     Attributes:
@@ -73,7 +73,7 @@ Read = Callable[[Any, int, list[object]], int]
 Write = Callable[[object, bytearray], None]
 
 
-class MessageLayout(Generic[M]):
+class Layout(Generic[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Attributes:
@@ -87,8 +87,8 @@ class MessageLayout(Generic[M]):
     """
 
     malformed: ClassVar[type[Exception]]
-    """As that of `FixedNumber`."""
-    _compiled: ClassVar[dict[type[Any], "MessageLayout[Any]"]] = {}
+    """As that of `Fixed`."""
+    _compiled: ClassVar[dict[type[Any], "Layout[Any]"]] = {}
 
     def __init__(self, message_class: type[M]) -> None:
         own = fields(message_class)  # type: ignore[arg-type]  # a message is a dataclass
@@ -113,7 +113,7 @@ class MessageLayout(Generic[M]):
         return layout  # type: ignore[return-value]  # a class is of one protocol
 
     def read(self, frame: Any, position: int) -> tuple[M, int]:  # noqa: ANN401  # bytes or a view
-        """Read one message; see `FieldType.read`."""
+        """Read one message; see `WireType.read`."""
         values: list[object] = []
         position = self.take(frame, position, values)
         return self.make(*values), position
@@ -129,7 +129,7 @@ class MessageLayout(Generic[M]):
         return position
 
     def write(self, value: M, target: bytearray) -> None:
-        """Append one message; see `FieldType.write`."""
+        """Append one message; see `WireType.write`."""
         for write in self._writes:
             write(value, target)
 
@@ -153,7 +153,7 @@ class MessageLayout(Generic[M]):
 def wire_fields(message_class: type[Any]) -> Fields:
     """Return the names and wire types of a message class's fields, in the order of the bytes."""
     hints = get_type_hints(message_class, include_extras=True)
-    found: list[tuple[str, FieldType[Any]]] = []
+    found: list[tuple[str, WireType[Any]]] = []
     for field in fields(message_class):
         metadata: tuple[Any, ...] = getattr(hints[field.name], "__metadata__", ())
         if len(metadata) != 1:
@@ -164,7 +164,7 @@ def wire_fields(message_class: type[Any]) -> Fields:
 
 def runs(layout_fields: Fields) -> list[Fields]:
     """Split fields into runs that one struct can read; any other field stands alone."""
-    found: list[list[tuple[str, FieldType[Any]]]] = []
+    found: list[list[tuple[str, WireType[Any]]]] = []
     joins = False
     for name, wire_type in layout_fields:
         if joins and is_plain(wire_type):
@@ -181,9 +181,9 @@ def struct_of(run: Fields) -> struct.Struct | None:
     return struct.Struct(">" + "".join(codes)) if len(codes) == len(run) > 1 else None
 
 
-def is_plain(wire_type: FieldType[Any]) -> TypeGuard[FixedNumber[Any]]:
+def is_plain(wire_type: WireType[Any]) -> TypeGuard[Fixed[Any]]:
     """Return whether struct reads and writes a type's values without conversion."""
-    return isinstance(wire_type, FixedNumber) and wire_type.convert is None
+    return isinstance(wire_type, Fixed) and wire_type.convert is None
 
 
 def _read_field(read_one: Callable[[Any, int], tuple[object, int]]) -> Read:
@@ -203,7 +203,7 @@ def _write_of(run: Fields) -> Write:
     return _write_numbers(attrgetter(*(name for name, _ in run)), numbers)
 
 
-def _write_field(value_of: Callable[[object], Any], wire_type: FieldType[Any]) -> Write:
+def _write_field(value_of: Callable[[object], Any], wire_type: WireType[Any]) -> Write:
     write_one = wire_type.write
 
     def write(message: object, target: bytearray) -> None:

@@ -267,7 +267,7 @@ class Reader(Protocol):
         done: Done[T],
         fills: bool = False,
     ) -> None:
-        """Read bytes on a thread of the store, hand them to `look` there, report what it returned.
+        """Read bytes on a thread of the store, hand them to `look` there, report its result.
 
         `look` must be thread-safe and must not keep the view, whose bytes change afterwards; what
         it raises (if not a StoreError) is a programming error. `size` may be above READ_BYTES_MAX
@@ -488,7 +488,7 @@ class SegmentStore(Operations, Protocol):
 
     @property
     def for_removal(self) -> Operations:
-        """The same operations, for callers that free space with them.
+        """These operations, for callers that free space with them.
 
         On a full disk, what they and the writers opened here write may use the space that is kept
         for deletions, truncations and the removal of keys.
@@ -496,5 +496,5 @@ class SegmentStore(Operations, Protocol):
         ...
 
     def close(self, *, done: Done[None]) -> None:
-        """Finish what was called before, sync all, release the directory. Later: StoreClosed."""
+        """Finish the calls made before, sync all, release the directory. Later: StoreClosed."""
         ...

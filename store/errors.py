@@ -52,7 +52,7 @@ class PositionOutOfRange(StoreError):
 
 
 class WriterFenced(StoreError):
-    """A newer session of the same writer has written; nothing of this one is stored any more."""
+    """A newer session of the writer has written; nothing of this one is stored any more."""
 
 
 class EventNumberTooLow(StoreError):

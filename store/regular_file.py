@@ -20,7 +20,7 @@ def open_regular(place: str, flags: int = os.O_RDONLY) -> int:
     Raises:
         OSError: It cannot be opened, is a link, or is no regular file.
     """
-    name = os.path.basename(place)  # noqa: PTH119  # the store's door takes texts
+    name = os.path.basename(place)  # noqa: PTH119  # paths are texts here
     try:
         # Without O_NONBLOCK this waits for the other end of a FIFO; to a file it means nothing.
         descriptor = os.open(place, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, _MODE)

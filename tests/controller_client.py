@@ -10,7 +10,7 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from tests.waiting import HANG_S
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ControllerService"]

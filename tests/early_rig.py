@@ -17,14 +17,14 @@ from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from hutch.pravega import early_messages as m
 from hutch.pravega.codec import HEAD, HEAD_BYTES
-from hutch.pravega.commands import Sender
+from hutch.pravega.commands import CommandSender
 from hutch.pravega.early_codec import EARLY
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import Event
 from tests.pravega_client import WireClient
 from tests.pravega_rig import WireServer
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=WireMessage)
 
 APPENDER: Final = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 SEGMENT: Final = "s/t/0.#epoch.0"
@@ -96,7 +96,7 @@ class EarlyClient:
         """Close the connection."""
         self._wire.close()
 
-    def send(self, *messages: Message) -> None:
+    def send(self, *messages: WireMessage) -> None:
         """Send messages, in one write."""
         self.socket.sendall(b"".join(EARLY.encode(each) for each in messages))
 
@@ -104,12 +104,12 @@ class EarlyClient:
         """Return so many bytes; EOFError if the connection has ended before."""
         return self._wire.exactly(size)
 
-    def receive(self) -> Message:
+    def receive(self) -> WireMessage:
         """Return the next message; EOFError if the connection has ended."""
         code, length = HEAD.unpack(self._wire.exactly(HEAD_BYTES))
-        return EARLY.decode(code, self._wire.exactly(length), Sender.SERVER)
+        return EARLY.decode(code, self._wire.exactly(length), CommandSender.SERVER)
 
-    def ask(self, message: Message, kind: type[M]) -> M:
+    def ask(self, message: WireMessage, kind: type[M]) -> M:
         """Send a message; return the next one, which is of this kind."""
         self.send(message)
         return self.must(kind)
@@ -124,7 +124,7 @@ class EarlyClient:
         """Wait for the next bytes; True if the server has ended the connection instead."""
         return self._wire.is_ended()
 
-    def send_to_a_close(self, *messages: Message) -> None:
+    def send_to_a_close(self, *messages: WireMessage) -> None:
         """Send messages that end the connection, perhaps before they are all sent."""
         with suppress(ConnectionError):
             self.send(*messages)
@@ -154,7 +154,7 @@ class EarlyClient:
 
 def block(
     offset: int, *events: bytes, appender: UUID = APPENDER, length: int | None = None
-) -> tuple[Message, ...]:
+) -> tuple[WireMessage, ...]:
     """Return the messages of a plain block."""
     size = sum(HEAD_BYTES + len(event) for event in events)
     stored = size if length is None else length

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from gateway.grpc.front import GrpcKind
-from gateway.grpc.status import Service
+from gateway.grpc.status import CallService
 from gateway.network.listening import bind
-from gateway.pravega.access.entering import unnoted
+from gateway.pravega.segment_access import unlisted
 from gateway.server.connections.shared import Shared
 from gateway.server.front import Limits
 from gateway.server.listener import Listener
@@ -24,7 +24,7 @@ LIMITS = Limits(
 )
 
 
-def listening(service: Service, *, login_timeout_ms: int = 10_000) -> Listener:
+def listening(service: CallService, *, login_timeout_ms: int = 10_000) -> Listener:
     """Let clients come in at a port that the system picks; stop the listener when done."""
     loop = asyncio.get_running_loop()
     shared = Shared(
@@ -40,7 +40,7 @@ def listening(service: Service, *, login_timeout_ms: int = 10_000) -> Listener:
         LIMITS,
         say=shared.say,
         login_timeout_ms=login_timeout_ms,
-        entered=unnoted,
+        list_connection=unlisted,
     )
     listener = Listener([bind("127.0.0.1", 0)], shared, kind, Sockets(100, shared.say))
     listener.start()

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from hutch.pravega import messages as m
 from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode
-from hutch.pravega.commands import Sender
-from hutch.pravega.layout import Message
+from hutch.pravega.commands import CommandSender
+from hutch.pravega.layout import WireMessage
 from tests.waiting import HANG_S
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=WireMessage)
 
 WRITER: Final = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
@@ -49,14 +49,14 @@ class WireClient:
         """Close the connection."""
         self.socket.close()
 
-    def send(self, *messages: Message) -> None:
+    def send(self, *messages: WireMessage) -> None:
         """Send messages, in one write."""
         self.socket.sendall(b"".join(encode(each) for each in messages))
 
-    def receive(self) -> Message:
+    def receive(self) -> WireMessage:
         """Return the next message; EOFError if the connection has ended."""
         code, length = HEAD.unpack(self.exactly(HEAD_BYTES))
-        return decode(code, self.exactly(length), Sender.SERVER)
+        return decode(code, self.exactly(length), CommandSender.SERVER)
 
     def must(self, kind: type[M]) -> M:
         """Return the next message, which is of this kind."""
@@ -64,7 +64,7 @@ class WireClient:
         assert isinstance(message, kind), message
         return message
 
-    def ask(self, message: Message, kind: type[M]) -> M:
+    def ask(self, message: WireMessage, kind: type[M]) -> M:
         """Send a message; return the next one, which is of this kind."""
         self.send(message)
         return self.must(kind)

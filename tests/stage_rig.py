@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hutch.stream import messages as m
 from hutch.stream import pipeline
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import Decoded, refusal_reply
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.messages import messages_of

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from hutch.pravega.block import append_pieces
 from hutch.pravega.codec import FRAME_BYTES_MAX, HEAD, HEAD_BYTES, decode, encode
-from hutch.pravega.commands import BY_CLASS, Sender
-from hutch.pravega.layout import Message
+from hutch.pravega.commands import BY_CLASS, CommandSender
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -86,7 +86,7 @@ class Acknowledging(asyncio.BufferedProtocol):
         self._filled = 0
         self._block: memoryview | None = None
         self._writers: dict[object, tuple[Counted, int]] = {}
-        self._answers: Final[dict[type[Message], Callable[..., Message]]] = {
+        self._answers: Final[dict[type[WireMessage], Callable[..., WireMessage]]] = {
             Hello: lambda hello: hello,
             KeepAlive: lambda alive: alive,
             CreateSegment: self._create,
@@ -119,7 +119,7 @@ class Acknowledging(asyncio.BufferedProtocol):
             if code == _BLOCK:
                 self._block = payload[16:]
                 continue
-            answers.append(self._answer(decode(code, payload, Sender.CLIENT)))
+            answers.append(self._answer(decode(code, payload, CommandSender.CLIENT)))
             self._block, kept = None, at
         # A block stays where it is until its end has come.
         self._filled -= kept
@@ -128,19 +128,19 @@ class Acknowledging(asyncio.BufferedProtocol):
         if answers:
             self._transport.write(b"".join(map(encode, answers)))
 
-    def _answer(self, asked: Message) -> Message:
+    def _answer(self, asked: WireMessage) -> WireMessage:
         return self._answers[type(asked)](asked)
 
-    def _create(self, asked: CreateSegment) -> Message:
+    def _create(self, asked: CreateSegment) -> WireMessage:
         self._segments[asked.segment] = Counted()
         return SegmentCreated(asked.request_id, asked.segment)
 
-    def _set_up(self, asked: SetupAppend) -> Message:
+    def _set_up(self, asked: SetupAppend) -> WireMessage:
         segment = self._segments.setdefault(asked.segment, Counted())
         self._writers[asked.writer_id] = segment, NONE_YET
         return AppendSetup(asked.request_id, asked.segment, asked.writer_id, NONE_YET)
 
-    def _append(self, end: AppendBlockEnd) -> Message:
+    def _append(self, end: AppendBlockEnd) -> WireMessage:
         segment, before = self._writers[end.writer_id]
         segment.add(append_pieces(self._block, end), end.event_count)
         self._writers[end.writer_id] = segment, end.last_event_number
@@ -148,13 +148,13 @@ class Acknowledging(asyncio.BufferedProtocol):
             end.writer_id, end.last_event_number, before, end.request_id, segment.length
         )
 
-    def _info(self, asked: GetStreamSegmentInfo) -> Message:
+    def _info(self, asked: GetStreamSegmentInfo) -> WireMessage:
         segment = self._segments.setdefault(asked.segment, Counted())
         return StreamSegmentInfo(
             *(asked.request_id, asked.segment, True, False, False, 0, segment.length, 0)
         )
 
-    def _read(self, asked: ReadSegment) -> Message:
+    def _read(self, asked: ReadSegment) -> WireMessage:
         segment = self._segments.setdefault(asked.segment, Counted())
         data = segment.read(asked.offset, asked.suggested_length)
         is_last = asked.offset + len(data) == segment.length

@@ -4,12 +4,12 @@ import sys
 
 from gateway.cli import main
 from gateway.mewbase.handlers import publish
-from gateway.mewbase.link import Link
+from gateway.mewbase.link import ChannelLink
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.reading import Request
 
 
-def take(link: Link, request: Request) -> bool:
+def take(link: ChannelLink, request: Request) -> bool:
     """Answer an event."""
     link.ports.send(writing.stored(request.values["rID"]))
     return True

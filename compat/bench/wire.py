@@ -23,8 +23,8 @@ from compat.bench.latency import percentiles
 from compat.bench.patience import WAIT_LIMIT_S, limit_waiting
 from compat.bench.stopwatch import Stopwatch
 from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode
-from hutch.pravega.commands import BY_CLASS, Sender
-from hutch.pravega.layout import Message
+from hutch.pravega.commands import BY_CLASS, CommandSender
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import (
     AppendBlockEnd,
     AppendSetup,
@@ -52,7 +52,7 @@ RECEIVE_BYTES: Final = 1 << 16
 FILL_BYTES: Final = 1 << 16
 FILL_WINDOW: Final = 100
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=WireMessage)
 
 
 class Link:
@@ -68,7 +68,7 @@ class Link:
         """Close it."""
         self.socket.close()
 
-    def ask(self, request: Message, kind: type[M]) -> M:
+    def ask(self, request: WireMessage, kind: type[M]) -> M:
         """Send a request and return the answer.
 
         Raises:
@@ -80,7 +80,7 @@ class Link:
     def answer(self, kind: type[M]) -> M:
         """Return the next answer. Raises CheckFailed if it is another one."""
         code, length = HEAD.unpack(self.bytes(HEAD_BYTES))
-        found = decode(code, self.bytes(length), Sender.SERVER)
+        found = decode(code, self.bytes(length), CommandSender.SERVER)
         if not isinstance(found, kind):
             raise CheckFailed(f"{kind.__name__} was expected: {found}")
         return found

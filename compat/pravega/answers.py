@@ -15,7 +15,7 @@ from uuid import UUID
 
 from compat.pravega.case import CONTINUATION, TAG, TRANSIENT, Kind, remembered
 from hutch.pravega.error_messages import SegmentIsTruncated
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import ABSENT, DataAppended
 from hutch.pravega.table_messages import (
     TableEntriesDeltaRead,
@@ -24,13 +24,13 @@ from hutch.pravega.table_messages import (
     TableKeysRead,
     TableSegmentInfo,
 )
-from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
+from hutch.pravega.wire_types import NO_KEY, KeyAndValue, TableKey
 
 HIDDEN: Final = frozenset({"stack_trace", "message", "last_modified", "at_tail"})
 SHOWN_BYTES: Final = 40
 INVENTED: Final = "#transient."
 TABLES: Final = "/_tables/"
-NUMBERED: Final[dict[tuple[type[Message], str], Kind]] = {
+NUMBERED: Final[dict[tuple[type[WireMessage], str], Kind]] = {
     (TableSegmentInfo, "length"): Kind.LENGTH,
     (SegmentIsTruncated, "start_offset"): Kind.LENGTH,  # of a table
     (TableEntriesDeltaRead, "last_position"): Kind.POSITION,
@@ -60,7 +60,7 @@ class Memory:
 
     def filled(self, value: object) -> object:
         """Return a message, or a part of one, with values in place of what stands for them."""
-        if isinstance(value, Message):
+        if isinstance(value, WireMessage):
             names = [field.name for field in fields(value)]  # type: ignore[arg-type]
             return replace(  # type: ignore[type-var]
                 value, **{name: self.filled(getattr(value, name)) for name in names}
@@ -69,7 +69,7 @@ class Memory:
             return value._replace(version=self._value_of(value.version))
         if isinstance(value, tuple):
             parts: Iterator[Any] = map(self.filled, value)
-            return TableEntry(*parts) if isinstance(value, TableEntry) else tuple(parts)
+            return KeyAndValue(*parts) if isinstance(value, KeyAndValue) else tuple(parts)
         if isinstance(value, str):
             return value.replace(TRANSIENT, self.transient).replace(TAG, self.tag)
         if isinstance(value, bytes):
@@ -84,7 +84,7 @@ class Memory:
         # A server that never gave such a value gets one that it cannot have given.
         return seen[number - 1] if number <= len(seen) else value
 
-    def words(self, message: Message) -> str:
+    def words(self, message: WireMessage) -> str:
         """Return what is compared of an answer."""
         if isinstance(message, TableKeysRead | TableEntriesRead) and message.continuation:
             self.continuation = message.continuation
@@ -92,13 +92,13 @@ class Memory:
             message = replace(message, entries=tuple(sorted(message.entries, key=_key_of)))
         return " ".join([type(message).__name__, *self._parts(message)])
 
-    def _parts(self, message: Message) -> Iterator[str]:
+    def _parts(self, message: WireMessage) -> Iterator[str]:
         for field in fields(message):  # type: ignore[arg-type]
             if field.name not in HIDDEN:
                 value = getattr(message, field.name)
                 yield f"{field.name}={self._part(message, field.name, value)}"
 
-    def _part(self, message: Message, name: str, value: object) -> str:
+    def _part(self, message: WireMessage, name: str, value: object) -> str:
         if name == "continuation":
             return "more" if value else "none"
         kind = NUMBERED.get((type(message), name))
@@ -113,9 +113,9 @@ class Memory:
         """Return what is compared of a value in an answer."""
         if isinstance(value, TableKey):
             return f"{shown(value.key)}@{self._version(value.version)}"
-        if isinstance(value, TableEntry):
+        if isinstance(value, KeyAndValue):
             return f"{self.words_of(value.key)}={shown(value.value)}"
-        if isinstance(value, Message):
+        if isinstance(value, WireMessage):
             return _listed(self._parts(value))
         if isinstance(value, tuple):
             return _listed(map(self.words_of, value))
@@ -135,10 +135,10 @@ class Memory:
         return name.replace(self.tag, "~")
 
 
-def merged(messages: list[Message]) -> list[Message]:
+def merged(messages: list[WireMessage]) -> list[WireMessage]:
     """Return messages with one acknowledgement of each writer, in the place of the last one."""
     first: dict[UUID, int] = {}
-    last: dict[UUID, Message] = {}
+    last: dict[UUID, WireMessage] = {}
     for message in messages:
         if isinstance(message, DataAppended):
             first.setdefault(message.writer_id, message.previous_event_number)
@@ -163,7 +163,7 @@ def _is_of_table(refusal: SegmentIsTruncated) -> bool:
     return TABLES in refusal.segment
 
 
-def _key_of(entry: TableEntry) -> bytes:
+def _key_of(entry: KeyAndValue) -> bytes:
     return entry.key.key
 
 

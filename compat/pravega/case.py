@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import DataAppended
 
 TAG: Final = "~~~~~~~~"
@@ -33,7 +33,7 @@ class Acked(NamedTuple):
     writer: UUID
 
 
-Answer: TypeAlias = type[Message] | type[Closed] | Acked
+Answer: TypeAlias = type[WireMessage] | type[Closed] | Acked
 
 
 class Kind(Enum):
@@ -87,7 +87,7 @@ class Step:
 
     action: Action = Action.SEND
     connection: str = "A"
-    sends: tuple[Message | bytes, ...] = ()
+    sends: tuple[WireMessage | bytes, ...] = ()
     gives: tuple[Answer, ...] = ()
     label: str = ""
     is_unordered: bool = False
@@ -122,7 +122,7 @@ def case(name: str, *steps: Step) -> Case:
 
 
 def ask(
-    *sends: Message | bytes,
+    *sends: WireMessage | bytes,
     gives: Answer | tuple[Answer, ...] = (),
     on: str = "A",
     label: str = "",
@@ -141,12 +141,12 @@ def ask(
     )
 
 
-def walk(request: Message, *, label: str = "") -> Step:
+def walk(request: WireMessage, *, label: str = "") -> Step:
     """Iterate over a table from the request on until its end; the order is not compared."""
     return Step(action=Action.WALK, sends=(request,), label=label)
 
 
-def read_all(request: Message, *, until: int, label: str = "") -> Step:
+def read_all(request: WireMessage, *, until: int, label: str = "") -> Step:
     """Read from the request on, in as many answers as it takes."""
     return Step(action=Action.READ, sends=(request,), until=until, label=label)
 

@@ -7,9 +7,9 @@ import time
 from typing import Final
 
 from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, frame_bytes
-from hutch.pravega.commands import Sender
+from hutch.pravega.commands import CommandSender
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 
 CONNECT_TIMEOUT_S: Final = 10.0
 PIECE_BYTES: Final = 1 << 18
@@ -49,7 +49,7 @@ class Connection:
         except OSError:  # what it said before is still to be read
             return
 
-    def message(self, deadline: float) -> Message | None:
+    def message(self, deadline: float) -> WireMessage | None:
         """Return the next message; None if none came in time.
 
         Args:
@@ -78,7 +78,7 @@ class Connection:
         payload = bytes(self._received[HEAD_BYTES:size])
         del self._received[:size]
         try:
-            return decode(code, payload, Sender.SERVER)
+            return decode(code, payload, CommandSender.SERVER)
         except WireError as error:
             raise Garbled(f"{error}: {payload[:80].hex()}") from error
 

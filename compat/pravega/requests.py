@@ -10,7 +10,7 @@ from uuid import UUID
 from compat.pravega.case import TAG
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.wire_types import ANY_VERSION, TableEntry, TableKey
+from hutch.pravega.wire_types import ANY_VERSION, KeyAndValue, TableKey
 
 S: Final = f"{TAG}/s/0.#epoch.0"
 OTHER: Final = f"{TAG}/s/1.#epoch.0"
@@ -176,7 +176,7 @@ def update(
 ) -> t.UpdateTableEntries:
     """Set entries: key, value, and the version that is expected of the key."""
     entries = tuple(
-        TableEntry(TableKey(pair.key, pair.version), pair.value) for pair in starmap(Pair, pairs)
+        KeyAndValue(TableKey(pair.key, pair.version), pair.value) for pair in starmap(Pair, pairs)
     )
     return t.UpdateTableEntries(23, segment, "", entries, length)
 

@@ -15,7 +15,7 @@ from compat.pravega.answers import Memory, merged, shown
 from compat.pravega.case import TAG, Acked, Action, Answer, Case, Closed, Step
 from compat.pravega.connection import Connection, Ended, Garbled
 from hutch.pravega.codec import encode
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import DataAppended, ReadSegment, SegmentRead
 from hutch.pravega.table_messages import (
     ReadTableEntries,
@@ -118,12 +118,12 @@ class Stage:
         lines = [*map(self.memory.words, found), *end]
         return sorted(lines) if step.is_unordered else lines
 
-    def frame(self, sent: Message | bytes) -> bytes:
+    def frame(self, sent: WireMessage | bytes) -> bytes:
         """Return the bytes of a message to send."""
         if isinstance(sent, bytes):
             return sent.replace(TAG.encode(), self.memory.tag.encode())
         filled = self.memory.filled(sent)
-        assert isinstance(filled, Message)
+        assert isinstance(filled, WireMessage)
         return encode(filled)
 
     def _walk(self, connection: Connection, request: object) -> list[str]:
@@ -163,13 +163,15 @@ class Stage:
         return [f"to {offset}: {digest.hexdigest()[:12]}{', too long at once' * too_long}"]
 
 
-def collect(connection: Connection, wanted: Sequence[Answer]) -> tuple[list[Message], list[str]]:
+def collect(
+    connection: Connection, wanted: Sequence[Answer]
+) -> tuple[list[WireMessage], list[str]]:
     """Take in answers until what is wanted is there, and a little longer.
 
     Returns:
         The messages, and how it ended otherwise than by the last message, in words.
     """
-    found: list[Message] = []
+    found: list[WireMessage] = []
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
     is_complete = False
     while True:
@@ -189,7 +191,7 @@ def collect(connection: Connection, wanted: Sequence[Answer]) -> tuple[list[Mess
             deadline = time.monotonic() + CLOSE_S
 
 
-def suffices(found: Sequence[Message], wanted: Sequence[Answer]) -> bool:
+def suffices(found: Sequence[WireMessage], wanted: Sequence[Answer]) -> bool:
     """Return whether everything that a step waits for has come; a close comes by itself."""
     if Closed in wanted:
         return False

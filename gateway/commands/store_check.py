@@ -32,7 +32,7 @@ T = TypeVar("T")
 def run(checked: CheckedStore, coroutine: Coroutine[Pending[Any], None, T]) -> T:
     """Run a coroutine on a store, and return its result."""
     pending = start(coroutine)
-    checked.turns.until(lambda: pending.is_settled)
+    checked.calls.until(lambda: pending.is_settled)
     return pending.result()
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 from gateway.commands.progress import Progress
 from gateway.pravega.controller.checking.check import findings, segments_of_streams
-from gateway.pravega.controller.checking.events import Events
 from gateway.pravega.controller.checking.finding import Finding, Held
 from gateway.pravega.controller.checking.records import Records
-from gateway.pravega.controller.names import TABLE
-from gateway.pravega.controller.table import Table
+from gateway.pravega.controller.checking.streams import Events
+from gateway.pravega.controller.records.table import RecordTable
+from gateway.pravega.names import TABLE
 from store.api import READ_BYTES_MAX, ReadResult
 from store.errors import StoreError
 from store.local.store_check import CheckedStore
@@ -32,7 +32,7 @@ class ControllerCheck:
         self._progress = progress
         self._segments = segments
         store = checked.store
-        self._records: Final = Records(Table(store, store.for_removal))
+        self._records: Final = Records(RecordTable(store, store.for_removal))
         self.damage: list[Finding] = []
         self.events = 0
 

@@ -1,4 +1,4 @@
-"""One call: the headers that begin it, and its message, put together from what comes.
+"""One call: the headers that begin it, and its message, put together from its pieces.
 
     1 byte   1 if the message is compressed, which is refused: no such encoding was offered
     4 bytes  size of the message
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote
 
-from gateway.grpc.status import CallRefused, Status
+from gateway.grpc.status import CallRefused, CallStatus
 
 _CONTENT_TYPE: Final = b"application/grpc"
 HEAD: Final = [(b":status", b"200"), (b"content-type", _CONTENT_TYPE)]
@@ -30,7 +30,7 @@ class NoCall(Exception):
         self.status = status
 
 
-class Call:
+class IncomingCall:
     """A call as far as it has come.
 
     Attributes:
@@ -64,16 +64,16 @@ class Call:
         """Take a part of the request. Raises CallRefused: it is larger than the call's may be."""
         if len(self._data) + len(data) > bytes_max + _HEAD_BYTES:
             reason = f"a request of this call has {bytes_max} bytes at most"
-            raise CallRefused(Status.RESOURCE_EXHAUSTED, reason)
+            raise CallRefused(CallStatus.RESOURCE_EXHAUSTED, reason)
         self._data += data
 
     def message(self) -> bytes:
         """Return the request, which is whole. Raises CallRefused: it is not one message."""
         data, self._data = self._data, bytearray()
         if len(data) < _HEAD_BYTES or len(data) - _HEAD_BYTES != int.from_bytes(data[1:5], "big"):
-            raise CallRefused(Status.INTERNAL, "the request is not one whole message")
+            raise CallRefused(CallStatus.INTERNAL, "the request is not one whole message")
         if data[0]:
-            raise CallRefused(Status.UNIMPLEMENTED, "compressed messages are not taken")
+            raise CallRefused(CallStatus.UNIMPLEMENTED, "compressed messages are not taken")
         return bytes(data[_HEAD_BYTES:])
 
 
@@ -82,8 +82,8 @@ def framed(message: bytes) -> bytes:
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
-def trailers(status: Status, reason: str = "") -> list[tuple[bytes, bytes]]:
-    """Return what ends a call."""
+def trailers(status: CallStatus, reason: str = "") -> list[tuple[bytes, bytes]]:
+    """Return the trailers of a call."""
     found = [(b"grpc-status", b"%d" % status)]
     if reason:
         found.append((b"grpc-message", quote(reason, _PLAIN, errors="replace").encode()))

@@ -16,9 +16,9 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError, StreamClosedError
 from h2.settings import SettingCodes, Settings
 
-from gateway.grpc.call import HEAD, Call, NoCall, framed, trailers
-from gateway.grpc.outgoing import Outgoing
-from gateway.grpc.status import CallRefused, Service, Status
+from gateway.grpc.call import HEAD, IncomingCall, NoCall, framed, trailers
+from gateway.grpc.outgoing import OutgoingAnswers
+from gateway.grpc.status import CallRefused, CallService, CallStatus
 from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
 from gateway.server.connections.shared import Say
@@ -55,8 +55,8 @@ class GrpcFront:
         self._ports = ports
         self._http = H2Connection(H2Configuration(client_side=False, header_encoding=None))
         self._http.local_settings = Settings(client=False, initial_values=_SETTINGS)
-        self._calls: dict[int, Call] = {}
-        self._outgoing = Outgoing(self._http)
+        self._calls: dict[int, IncomingCall] = {}
+        self._outgoing = OutgoingAnswers(self._http)
         self._leave: Callable[[], object] | None = None
         self._quiet_bytes = 0
         self._is_greeted = False
@@ -70,7 +70,7 @@ class GrpcFront:
     # In
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
-        """Take a piece of what came, whatever frames it holds; return where to go on."""
+        """Take a piece of the bytes that came, whatever frames it holds; return where to go on."""
         if self._is_over:
             return end
         if not self._is_greeted:
@@ -92,7 +92,7 @@ class GrpcFront:
         return stop
 
     def _taken_apart(self, data: bytes) -> list[events.Event]:
-        """Return what a piece brings. Raises ProtocolError."""
+        """Return the events of a piece. Raises ProtocolError."""
         found = self._http.receive_data(data)
         given_up = {each.stream_id for each in found if isinstance(each, events.StreamReset)}
         if given_up:  # `h2` answers no call that has ended by what came with it
@@ -125,7 +125,7 @@ class GrpcFront:
 
     def _begin(self, number: int, headers: Any) -> None:  # noqa: ANN401  # h2 has names of its own
         try:
-            call = Call(headers)
+            call = IncomingCall(headers)
             self._kind.service.request_bytes_max(call.path)
         except NoCall as error:
             self._end_early(number, [(b":status", b"%d" % error.status)])
@@ -139,7 +139,7 @@ class GrpcFront:
         let_in = self._kind.service.let_in(call.authorization, host)
         self._run(number, call, let_in, lambda caller: self._let_in(number, call, caller))
 
-    def _let_in(self, number: int, call: Call, caller: object) -> None:
+    def _let_in(self, number: int, call: IncomingCall, caller: object) -> None:
         call.caller = caller
         self._known()
         self._http.acknowledge_received_data(call.unacknowledged_bytes, number)
@@ -147,9 +147,9 @@ class GrpcFront:
             self._answer(number, call)
 
     def _known(self) -> None:
-        """Note that the client is no stranger any more."""
+        """Note that the client is known: list it, and take it as one that has logged in."""
         if self._leave is None:
-            self._leave = self._kind.entered(self._ports)
+            self._leave = self._kind.list_connection(self._ports)
             self._ports.logged_in()
             self._ports.admitted()
             self._http.increment_flow_control_window(_CLIENT_WINDOW_BYTES - _WINDOW_BYTES)
@@ -175,7 +175,7 @@ class GrpcFront:
             if call.is_let_in:
                 self._answer(number, call)
 
-    def _answer(self, number: int, call: Call) -> None:
+    def _answer(self, number: int, call: IncomingCall) -> None:
         try:
             answer = self._kind.service.answer(call.path, call.caller, call.message())
         except CallRefused as refused:
@@ -186,7 +186,7 @@ class GrpcFront:
     def _run(
         self,
         number: int,
-        call: Call,
+        call: IncomingCall,
         step: Coroutine[Pending[Any], None, Any],
         go_on: Callable[[Any], object],
     ) -> None:
@@ -199,7 +199,7 @@ class GrpcFront:
                 self._refuse(number, outcome)
             elif isinstance(outcome, BaseException):
                 log.error("a call failed peer=%s", self._ports.peer, exc_info=outcome)
-                self._refuse(number, CallRefused(Status.INTERNAL, "the server failed"))
+                self._refuse(number, CallRefused(CallStatus.INTERNAL, "the server failed"))
             else:
                 go_on(outcome)
             self._send()
@@ -210,7 +210,7 @@ class GrpcFront:
         self._calls.pop(number, None)
         with suppress(StreamClosedError):  # its client gave it up with what was taken just now
             self._http.send_headers(number, HEAD)
-            self._outgoing.add(number, framed(message), trailers(Status.OK))
+            self._outgoing.add(number, framed(message), trailers(CallStatus.OK))
 
     def _refuse(self, number: int, refused: CallRefused) -> None:
         """End a call without an answer, also one that is not whole."""
@@ -224,7 +224,7 @@ class GrpcFront:
             self._http.reset_stream(number, ErrorCodes.NO_ERROR)
 
     def _forget(self, number: int) -> None:
-        """Forget a call that its client gave up; what it changes is changed all the same."""
+        """Forget a call that its client gave up; its change is made in any case."""
         self._calls.pop(number, None)
         self._outgoing.forget(number)
 
@@ -293,29 +293,29 @@ class GrpcKind:
     def __init__(  # what all its connections share
         self,
         name: str,
-        service: Service,
+        service: CallService,
         limits: Limits,
         *,
         say: Say,
         login_timeout_ms: int,
-        entered: Callable[[Ports], Callable[[], object]],
+        list_connection: Callable[[Ports], Callable[[], object]],
     ) -> None:
-        """Take what all connections share.
+        """Take the settings that all connections share.
 
         Args:
             name: What is called here, for administrators.
             service: Answers the calls.
             limits: Bounds of each connection.
-            say: Writes a log line that a stranger could cause without end.
+            say: Writes a log line that a client without a login could cause without end.
             login_timeout_ms: Time until the first caller is let in.
-            entered: Notes a connection for administrators.
+            list_connection: Lists a connection for administrators.
         """
         self.name = name
         self.service = service
         self.limits = limits
         self.say = say
         self.login_timeout_ms = login_timeout_ms
-        self.entered = entered
+        self.list_connection = list_connection
 
     def meet(self, ports: Ports) -> GrpcFront:
         """Return the front of a client that has just come."""

@@ -8,7 +8,7 @@ from h2.exceptions import StreamClosedError
 _Fields = list[tuple[bytes, bytes]]
 
 
-class Outgoing:
+class OutgoingAnswers:
     """The answers of one connection."""
 
     def __init__(self, http: H2Connection) -> None:
@@ -20,12 +20,12 @@ class Outgoing:
         return self._left
 
     def add(self, number: int, data: bytes, end: _Fields) -> None:
-        """Send an answer and what ends it, now or as the client's windows allow."""
+        """Send an answer and its trailers, now or as the client's windows allow."""
         self._left[number] = memoryview(data), end
         self._go_on(number)
 
     def go_on(self) -> None:
-        """Send what there is room for now."""
+        """Send as much as there is room for now."""
         for number in list(self._left):
             self._go_on(number)
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from gateway.pending import Pending
 
 
-class Status(enum.IntEnum):
+class CallStatus(enum.IntEnum):
     """The code of a call's end."""
 
     OK = 0
@@ -28,12 +28,12 @@ class Status(enum.IntEnum):
 class CallRefused(Exception):
     """A call ends without an answer: its status, and one line for the caller."""
 
-    def __init__(self, status: Status, reason: str) -> None:
+    def __init__(self, status: CallStatus, reason: str) -> None:
         super().__init__(reason)
         self.status = status
 
 
-class Service(Protocol):
+class CallService(Protocol):
     """The meaning of calls. Each of these raises CallRefused."""
 
     def request_bytes_max(self, path: str) -> int:

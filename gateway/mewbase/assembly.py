@@ -1,4 +1,6 @@
-"""The parts of mewbase's protocol put together: binders, readers, and what connections share."""
+"""The parts of mewbase's protocol put together: binders, readers, the context of connections."""
+
+from functools import partial
 
 from gateway.broker.hosts.broker import Broker
 from gateway.broker.hosts.virtual_host import VirtualHost
@@ -10,13 +12,12 @@ from gateway.mewbase.binders.projections_file import (
     functions_of,
     read_projections,
 )
-from gateway.mewbase.context import PROTOCOL, MewbaseContext
 from gateway.mewbase.front import MewbaseKind
-from gateway.mewbase.sources import Reading
-from gateway.pending import Pending
+from gateway.mewbase.link import PROTOCOL, MewbaseContext
+from gateway.mewbase.sources import EventReading
 from gateway.server.context import ServerContext
 from gateway.server.front import Limits
-from gateway.server.loop.awaiting import awaited
+from gateway.server.loop.awaiting import awaited, settled_after
 from gateway.server.loop.threads import Threads
 from gateway.server.tls.tls_greeting import lower_priority
 from gateway.settings.errors import ConfigError
@@ -34,19 +35,14 @@ class Assembly:
     async def open(
         self, broker: Broker, virtual_host: VirtualHost, context: ServerContext
     ) -> MewbaseKind:
-        """Open the binders, let their projections run, and return what is spoken at the ports.
+        """Open the binders, let their projections run, and return the protocol for the ports.
 
         Raises StoreError.
         """
         settings, connections = self._settings, broker.connections
-
-        def wait(delay_ms: int) -> Pending[None]:
-            pending: Pending[None] = Pending()
-            context.loop.call_later(delay_ms / 1_000, pending.settle, None)
-            return pending
-
+        wait = partial(settled_after, context.loop)
         threads = Threads(context.loop, 1, name="sub-batches", begin=lower_priority)
-        reading = Reading(wait, Room(settings.sub_batches_bytes_max, threads.run, wait))
+        reading = EventReading(wait, Room(settings.sub_batches_bytes_max, threads.run, wait))
         host = MewbaseContext(
             access=broker.access,
             authentication=broker.authentication,
@@ -64,7 +60,7 @@ class Assembly:
         self,
         broker: Broker,
         virtual_host: VirtualHost,
-        reading: Reading,
+        reading: EventReading,
         context: ServerContext,
     ) -> Binders:
         opening = open_binders(

@@ -13,7 +13,7 @@ from typing import Final
 from gateway.broker.locks import Locks
 from gateway.broker.streams.stream import Stream
 from gateway.broker.streams.stream_logs import StreamLogs
-from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.refusals import RequestRefusal
 from gateway.mewbase.wire.errors import Code
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ Key = tuple[int, bytes]
 
 
 def key_of(stream: Stream, name: bytes) -> Key:
-    """Return what no other durable subscription has."""
+    """Return the key of a durable subscription, which no other one has."""
     return stream.entry.generation, name
 
 
@@ -52,7 +52,7 @@ class Durable:
         self._logs.tracking.leave_reader(*self.key)
 
     def say_slow(self) -> None:
-        """Say once that the client has acknowledged little of what it has."""
+        """Say once that the client has acknowledged little of the events that it has."""
         if not self._has_said_slow:
             self._has_said_slow = True
             line = "acknowledgements without pos are of one event each channel=%s subscription=%r"
@@ -106,7 +106,7 @@ async def begin(logs: StreamLogs, stream: Stream, name: bytes, place: int, user:
     """Make a durable subscription of a user; it is stored when this returns.
 
     Raises:
-        Refusal: It could not be stored; the log says why.
+        RequestRefusal: It could not be stored; the log says why.
         StoreError: The table cannot be read.
     """
     key = key_of(stream, name)
@@ -116,7 +116,7 @@ async def begin(logs: StreamLogs, stream: Stream, name: bytes, place: int, user:
             "the durable subscription could not be stored: the server's log says why; perhaps all "
             "that the channel may have are in use (streams.offset_references_max)"
         )
-        raise Refusal(Code.SERVER, reason)
+        raise RequestRefusal(Code.SERVER, reason)
 
 
 async def forget(logs: StreamLogs, stream: Stream, name: bytes) -> None:

@@ -8,14 +8,13 @@ import logging
 from typing import Final
 
 from gateway.broker.access.authentication import Peer
-from gateway.mewbase.context import PROTOCOL, MewbaseContext
 from gateway.mewbase.handlers import publish, query
 from gateway.mewbase.handlers.table import HANDLERS
-from gateway.mewbase.link import Link
-from gateway.mewbase.refusals import LoginFailed, Refusal, refusal_of
-from gateway.mewbase.session import Session
+from gateway.mewbase.link import PROTOCOL, ChannelLink, MewbaseContext
+from gateway.mewbase.refusals import LoginFailed, RequestRefusal, refusal_of
+from gateway.mewbase.session import LoginSession
 from gateway.mewbase.wire import reading, writing
-from gateway.mewbase.wire.errors import BadRequest, Code, Unreadable
+from gateway.mewbase.wire.errors import BadRequest, Code, UnreadableFrame
 from gateway.mewbase.wire.frames import RESPONSE, SUBRESPONSE, TELL_EXISTS
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import run
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 _AS_TEXT: Final = {Form.AUTO: None, Form.PAGE: True, Form.CLIENT: False}
 _EVENTS_A_COMMAND: Final = 4
 """Events that count as one command of a connection's turn; a turn full of them takes about 2 ms."""
-_NOT_YET: Final = Refusal(Code.NOT_AUTHORISED, "Not authenticated!")
+_NOT_YET: Final = RequestRefusal(Code.NOT_AUTHORISED, "Not authenticated!")
 
 
 class MewbaseFront:
@@ -36,8 +35,10 @@ class MewbaseFront:
     def __init__(self, host: MewbaseContext, ports: Ports) -> None:
         self._ports = ports
         self._settings = host.settings
-        self._session = Session(host.settings.initial_frame_bytes_max, _AS_TEXT[host.settings.form])
-        self.link = Link(host, self._session, ports)
+        self._session = LoginSession(
+            host.settings.initial_frame_bytes_max, _AS_TEXT[host.settings.form]
+        )
+        self.link = ChannelLink(host, self._session, ports)
         self._event_count = 0
         self._is_over = False
 
@@ -58,7 +59,7 @@ class MewbaseFront:
             if not size or frame_end > end:
                 return position
             request = reading.read(buffer, position, frame_end)
-        except Unreadable as error:
+        except UnreadableFrame as error:
             self._cut(str(error))
             return end
         except BadRequest as error:
@@ -74,7 +75,7 @@ class MewbaseFront:
         return frame_end
 
     def _count_event(self) -> None:
-        """Let the other connections have their turn after so many events."""
+        """Let the other connections go on after some events."""
         self._event_count += 1
         if self._event_count % _EVENTS_A_COMMAND == 0:
             self._ports.begin_command()
@@ -102,7 +103,7 @@ class MewbaseFront:
         elif request.frame is None:
             if request.request_id is not None:
                 reason = f"there is no request {request.type[:80]!r}"
-                refusal = Refusal(Code.BAD_REQUEST, reason)
+                refusal = RequestRefusal(Code.BAD_REQUEST, reason)
                 self._refuse(request.type, request.request_id, refusal)
             self._ports.end_command()
         else:
@@ -124,7 +125,7 @@ class MewbaseFront:
         if isinstance(refusal, LoginFailed):
             self._finish()
 
-    def _refuse(self, frame_type: str, request_id: int | None, refusal: Refusal) -> None:
+    def _refuse(self, frame_type: str, request_id: int | None, refusal: RequestRefusal) -> None:
         line = "request refused peer=%s type=%s code=%d reason=%s"
         log.debug(line, self._ports.peer, frame_type, refusal.code, refusal.reason)
         answer = SUBRESPONSE if frame_type == "SUBSCRIBE" else RESPONSE
@@ -140,7 +141,7 @@ class MewbaseFront:
 
     def _refuse_bad(self, error: BadRequest) -> None:
         """Answer a frame whose fields are wrong; only a query leaves the connection open."""
-        refusal = Refusal(Code.BAD_REQUEST, str(error))
+        refusal = RequestRefusal(Code.BAD_REQUEST, str(error))
         if error.frame_type == "CONNECT":
             self._session.take_form(error.names)
         if not self._session.is_connected and error.frame_type != "CONNECT":

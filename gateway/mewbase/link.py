@@ -1,5 +1,6 @@
-"""One connection as its handlers see it: session, rights, and all that it has begun."""
+"""One connection as its handlers see it, and the state that all of them share."""
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker.access.authorisation import Demand
@@ -10,27 +11,50 @@ from gateway.broker.connections import (
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.hosts.client_session import ClientSession
+from gateway.broker.hosts.client_session import ClientSession, SessionContext
 from gateway.broker.streams.stream import Stream
-from gateway.mewbase.context import PROTOCOL, MewbaseContext
-from gateway.mewbase.publishing import Publisher
+from gateway.mewbase.binders.binders import Binders
+from gateway.mewbase.durable import Durables
+from gateway.mewbase.publishing import ChannelPublisher
 from gateway.mewbase.query import Query
-from gateway.mewbase.refusals import Refusal
-from gateway.mewbase.session import Session
-from gateway.mewbase.sources import SourcePorts
-from gateway.mewbase.subscription import Subscription
-from gateway.mewbase.transactions import Transactions
+from gateway.mewbase.refusals import RequestRefusal
+from gateway.mewbase.session import LoginSession
+from gateway.mewbase.sources import EventReading, SourcePorts
+from gateway.mewbase.subscription import ChannelSubscription
+from gateway.mewbase.transactions import Held, OpenTransactions
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
 from gateway.server.front import Ports
+from gateway.settings.mewbase import MewbaseSettings
 
+PROTOCOL: Final = "mewbase"
+"""Name of the protocol, as administrators see it."""
 _GONE: Final = "channel %r is gone, or may not be read any more"
 
 
-class Link(ClientSession):
-    """A connection's publishers and subscriptions."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MewbaseContext(SessionContext):
+    """State that all connections share.
 
-    def __init__(self, host: MewbaseContext, session: Session, ports: Ports) -> None:
+    Attributes:
+        binders: Documents that projections make of events.
+        reading: State that the readers of events share.
+        settings: The settings of the protocol.
+        durables: Durable subscriptions that connections have.
+        held: Events of transactions that are open.
+    """
+
+    binders: Binders
+    reading: EventReading
+    settings: MewbaseSettings = field(default_factory=MewbaseSettings)
+    durables: Durables = field(default_factory=Durables)
+    held: Held = field(default_factory=Held)
+
+
+class ChannelLink(ClientSession):
+    """A connection: its session, its rights, its publishers and subscriptions."""
+
+    def __init__(self, host: MewbaseContext, session: LoginSession, ports: Ports) -> None:
         super().__init__(host, ports, PROTOCOL)
         self.host = host
         self.session = session
@@ -38,23 +62,23 @@ class Link(ClientSession):
         self.sources = SourcePorts(ports, host.reading)
         self.mechanism = ""
         self.event_bytes_max = host.settings.event_bytes_max
-        self.publishers: dict[str, Publisher] = {}
+        self.publishers: dict[str, ChannelPublisher] = {}
         """By channel."""
-        self.transactions = Transactions(host.settings, host.held)
-        self.subscriptions: dict[int, Subscription] = {}
+        self.transactions = OpenTransactions(host.settings, host.held)
+        self.subscriptions: dict[int, ChannelSubscription] = {}
         self.queries: dict[int, Query | None] = {}
         """Queries that are open; None for one that begins."""
 
     def require(self, right: Right, channel: str) -> None:
-        """Demand a right on a channel. Raises Refusal."""
+        """Demand a right on a channel. Raises RequestRefusal."""
         missing = self.refused([Demand((right,), channel)])
         if missing is not None:
-            raise Refusal(Code.NOT_AUTHORISED, str(missing))
+            raise RequestRefusal(Code.NOT_AUTHORISED, str(missing))
 
     def require_disk(self) -> None:
-        """Demand room on the disk. Raises Refusal."""
+        """Demand room on the disk. Raises RequestRefusal."""
         if not self.host.service.takes_publishers:
-            raise Refusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
+            raise RequestRefusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
 
     def errors_as_text(self) -> bool:
         """Return whether the client wants the numbers of errors as strings."""
@@ -68,11 +92,11 @@ class Link(ClientSession):
         return ConnectionDetails(self.mechanism, 0, limit, self.ports.transport)
 
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return the same for the publishers."""
+        """Return the rows of its publishers."""
         return [each.details(number) for number, each in enumerate(self.publishers.values())]
 
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return the same for the subscriptions."""
+        """Return the rows of its subscriptions."""
         return [each.details() for each in self.subscriptions.values()]
 
     # Streams that this connection uses
@@ -97,11 +121,11 @@ class Link(ClientSession):
             self.end(_GONE % stream.name)
 
     def lose_access(self) -> None:
-        """Drop what the user may not use any more: all of it."""
+        """Drop everything: the user may not use it any more."""
         self.rights_changed(lambda _right, _name: False)
 
     def rights_changed(self, may: May) -> None:
-        """Drop what the user may not use any more: a client cannot renew its login.
+        """Drop all that the user may not use any more: a client cannot renew its login.
 
         So no right has to be looked at for each event. A publisher learns it by its next request,
         a query by its last result. A client that reads a channel is cut off.
@@ -138,7 +162,7 @@ class Link(ClientSession):
         for subscription in list(self.subscriptions.values()):
             self.drop(subscription)
 
-    def drop(self, subscription: Subscription) -> None:
+    def drop(self, subscription: ChannelSubscription) -> None:
         """Forget a subscription; a durable one keeps its place."""
         del self.subscriptions[subscription.number]
         subscription.close()

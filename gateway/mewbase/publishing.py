@@ -14,7 +14,7 @@ from gateway.mewbase.wire.frames import RESPONSE
 from gateway.server.front import Ports
 
 
-class Publisher:
+class ChannelPublisher:
     """Puts events of one connection into one channel.
 
     Attributes:

@@ -8,7 +8,7 @@ from gateway.mewbase.wire.errors import Code
 from store.errors import StoreError
 
 
-class Refusal(Exception):
+class RequestRefusal(Exception):
     """Makes the answer carry this error."""
 
     def __init__(self, code: Code, reason: str) -> None:
@@ -17,7 +17,7 @@ class Refusal(Exception):
         self.reason = reason
 
 
-class LoginFailed(Refusal):
+class LoginFailed(RequestRefusal):
     """Makes the answer carry this error, and ends the connection with it."""
 
 
@@ -31,7 +31,7 @@ _CODES: Final[dict[type[Exception], Code]] = {
 }
 
 
-def refusal_of(error: BaseException, *, is_storing: bool = False) -> Refusal | None:
+def refusal_of(error: BaseException, *, is_storing: bool = False) -> RequestRefusal | None:
     """Return the refusal that an error is to a client; None if it is a fault of ours.
 
     Args:
@@ -39,7 +39,7 @@ def refusal_of(error: BaseException, *, is_storing: bool = False) -> Refusal | N
         is_storing: Whether the request was to store events: a failure of the store means to its
             client that nothing is stored.
     """
-    if isinstance(error, Refusal):
+    if isinstance(error, RequestRefusal):
         return error
     if isinstance(error, broker.StreamDoesNotExist):
         return no_channel(str(error))
@@ -47,10 +47,10 @@ def refusal_of(error: BaseException, *, is_storing: bool = False) -> Refusal | N
         if isinstance(error, kind):
             is_lost = is_storing and code is Code.SERVER
             reason = str(error) or "the server's log says why"
-            return Refusal(Code.NOT_STORED if is_lost else code, reason)
+            return RequestRefusal(Code.NOT_STORED if is_lost else code, reason)
     return None
 
 
-def no_channel(name: str) -> Refusal:
+def no_channel(name: str) -> RequestRefusal:
     """Return the refusal of a channel that does not exist."""
-    return Refusal(Code.NO_CHANNEL, f"no such channel {name}")
+    return RequestRefusal(Code.NO_CHANNEL, f"no such channel {name}")

@@ -10,7 +10,7 @@ _NUMBERS_END: Final = 1 << 31
 
 
 @dataclass(slots=True)
-class Session:
+class LoginSession:
     """State of one connection.
 
     Attributes:

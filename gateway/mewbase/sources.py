@@ -45,7 +45,7 @@ class PassedOver:
         self._is_quiet = False
 
     def add(self, channel: str, events: Sequence[tuple[int, str]]) -> None:
-        """Count events of a channel, by their positions and what is wrong with each."""
+        """Count events of a channel, by their positions and their faults."""
         if events:
             self.count += len(events)
             self._untold_count += len(events)
@@ -65,7 +65,7 @@ class PassedOver:
         self._wait(_QUIET_MS).when_settled(self._tell)
 
 
-class Reading:
+class EventReading:
     """State that all readers of events of the server share.
 
     Attributes:
@@ -109,7 +109,7 @@ class SourcePorts:
         opener: Opens its large sub-batches.
     """
 
-    def __init__(self, ports: Ports, reading: Reading) -> None:
+    def __init__(self, ports: Ports, reading: EventReading) -> None:
         self.ports = ports
         self.reading = reading
         self.opener = Opener(reading.room)

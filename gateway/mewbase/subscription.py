@@ -32,7 +32,7 @@ _RECORD_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedEvents:
     """The events that a subscription wants.
 
     Attributes:
@@ -55,7 +55,7 @@ class Wanted:
         return self.bad_sub_batches is BadSubBatches.FAIL
 
 
-class Subscription(Source):
+class ChannelSubscription(Source):
     """One subscription of a connection.
 
     Attributes:
@@ -69,7 +69,7 @@ class Subscription(Source):
         number: int,
         stream: Stream,
         stream_log: StreamLog,
-        wanted: Wanted,
+        wanted: WantedEvents,
         window: Window,
         sources: SourcePorts,
         failed: Callable[[], object],
@@ -230,7 +230,7 @@ class Subscription(Source):
         return True
 
     def _stand_in(self, bad: Unreadable) -> bool:
-        """Take what stands for the events of a sub-batch; False if that ends the subscription."""
+        """Take the notice of a sub-batch that is left out; False if that ends the subscription."""
         fate, behind = self._wanted.bad_sub_batches, bad.next_offset
         line = "events cannot be delivered channel=%s from=%d to=%d reason=%s bad_sub_batches=%s"
         log.warning(line, self.stream.name, bad.offset, behind - 1, bad.reason, fate.value)
@@ -275,7 +275,7 @@ class Subscription(Source):
         self.wake()
 
     def _hold(self) -> None:
-        """Hold what there is until the client takes more, but not for long."""
+        """Hold the frames until the client takes more, but not for long."""
         if self._reader is not None and (self._records or self._reader.holds_memory):
             self._holding.begin(self._let_go)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gateway.broker.commits.batch import Batch
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.streams.stream import Stream
-from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.refusals import RequestRefusal
 from gateway.mewbase.wire.errors import Code
 from gateway.settings.mewbase import MewbaseSettings
 
@@ -20,7 +20,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Transaction:
+class OpenTransaction:
     """A transaction of one session.
 
     Attributes:
@@ -32,7 +32,7 @@ class Transaction:
     reason_to_abort: str = ""
 
 
-class Transactions:
+class OpenTransactions:
     """The transactions of one connection, by their sessions."""
 
     def __init__(self, settings: MewbaseSettings, held: Held) -> None:
@@ -40,27 +40,28 @@ class Transactions:
         self._settings = settings
         self._held = held
         self._size_bytes = 0
-        self._open: dict[int, Transaction] = {}
+        self._open: dict[int, OpenTransaction] = {}
 
     def __contains__(self, session: int | None) -> bool:
         return session in self._open
 
     def begin(self, session: int) -> None:
-        """Begin one. Raises Refusal: the session has one, or the connection has too many."""
+        """Begin one. Raises RequestRefusal: the session has one, or the connection has too many."""
         if session in self._open:
             reason = f"a transaction is open in session {session}"
-            raise Refusal(Code.TRANSACTION_OPEN, reason)
+            raise RequestRefusal(Code.TRANSACTION_OPEN, reason)
         most = self._settings.transactions_max
         if len(self._open) >= most:
             reason = f"the connection has {most} transactions open (mewbase.transactions_max)"
-            raise Refusal(Code.BAD_REQUEST, reason)
-        self._open[session] = Transaction()
+            raise RequestRefusal(Code.BAD_REQUEST, reason)
+        self._open[session] = OpenTransaction()
 
     def add(self, session: int, stream: Stream, record: bytes) -> None:
         """Keep an event for the commit.
 
         Raises:
-            Refusal: There is no room, or was none for an earlier event: it can only be aborted.
+            RequestRefusal: There is no room, or was none for an earlier event: it can only be
+                aborted.
         """
         transaction = self._open[session]
         if not transaction.reason_to_abort:
@@ -94,7 +95,7 @@ class Transactions:
         """End a transaction; its events count as held while the caller commits them.
 
         Raises:
-            Refusal: The session has none, or one that can only be aborted, which stays open.
+            RequestRefusal: The session has none, or one that can only be aborted, which stays open.
         """
         _require_whole(self._of(session))
         batch = self._open.pop(session).batch
@@ -104,7 +105,7 @@ class Transactions:
             self._count(-batch.size_bytes)
 
     def abort(self, session: int) -> None:
-        """Drop a transaction. Raises Refusal: The session has none."""
+        """Drop a transaction. Raises RequestRefusal: The session has none."""
         self._count(-self._of(session).batch.size_bytes)
         del self._open[session]
 
@@ -113,9 +114,11 @@ class Transactions:
         for session in list(self._open):
             self.abort(session)
 
-    def _of(self, session: int) -> Transaction:
+    def _of(self, session: int) -> OpenTransaction:
         if session not in self._open:
-            raise Refusal(Code.NO_TRANSACTION, f"no transaction is open in session {session}")
+            raise RequestRefusal(
+                Code.NO_TRANSACTION, f"no transaction is open in session {session}"
+            )
         return self._open[session]
 
     def _count(self, size: int) -> None:
@@ -123,7 +126,7 @@ class Transactions:
         self._held.size_bytes += size
 
 
-def _require_whole(transaction: Transaction) -> None:
+def _require_whole(transaction: OpenTransaction) -> None:
     if transaction.reason_to_abort:
         reason = f"the transaction can only be aborted: {transaction.reason_to_abort}"
-        raise Refusal(Code.NOT_STORED, reason)
+        raise RequestRefusal(Code.NOT_STORED, reason)

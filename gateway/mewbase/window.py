@@ -1,4 +1,4 @@
-"""The window of a subscription or query: what was sent and is not acknowledged yet."""
+"""The window of a subscription or query: the events that are sent and not acknowledged yet."""
 
 from array import array
 from typing import Final

@@ -11,11 +11,11 @@ import struct
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from gateway.pravega.under_way import UnderWay
+from gateway.pravega.traffic import AppendsUnderWay
 from hutch.pravega import messages as m
 from hutch.pravega.block import append_pieces
 from hutch.pravega.codec import HEAD, HEAD_BYTES, PAYLOAD_BYTES_MAX, decode
-from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.commands import BY_CLASS, CommandSender
 from hutch.pravega.error_messages import ErrorMessage, InvalidEventNumber
 from hutch.pravega.errors import WireError
 from store.api import APPEND_BYTES_MAX, Appended
@@ -24,7 +24,7 @@ from store.errors import EventNumberTooLow, LengthMismatch, SegmentSealed, Store
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from gateway.pravega.desk import Desk
+    from gateway.pravega.connection import SegmentConnection
     from gateway.pravega.writer import SetUp
     from gateway.server.front import Ports
 
@@ -47,12 +47,12 @@ _ILLEGAL_ARGUMENT: Final = 0
 class Appends:
     """Takes the appends of one connection."""
 
-    def __init__(self, desk: Desk, ports: Ports) -> None:
-        self._desk = desk
+    def __init__(self, connection: SegmentConnection, ports: Ports) -> None:
+        self._connection = connection
         self._ports = ports
-        self._under_way = UnderWay(desk.host.under_way)
-        self._boundaries = desk.host.boundaries
-        self._traffic = desk.host.traffic
+        self._under_way = AppendsUnderWay(connection.context.under_way)
+        self._boundaries = connection.context.boundaries
+        self._traffic = connection.context.traffic
         self._block: Buffer | None = None
         self._block_writer = b""
         self._blocks = 0
@@ -147,7 +147,7 @@ class Appends:
         self._gather(set_up, data, count, number, request_id)
 
     def _take_conditional(self, code: int, payload: memoryview) -> None:
-        message = decode(code, payload, Sender.CLIENT)
+        message = decode(code, payload, CommandSender.CLIENT)
         self.no_block("a conditional append")
         if isinstance(message, m.ConditionalAppend):
             data = HEAD.pack(0, len(message.event)) + message.event
@@ -169,7 +169,7 @@ class Appends:
             raise WireError(f"{other} where the End of a block must come")
 
     def _set_up_of(self, writer_id: bytes) -> SetUp:
-        set_up = self._desk.set_ups.get(writer_id)
+        set_up = self._connection.set_ups.get(writer_id)
         if set_up is None:
             raise WireError(f"an append of writer {UUID(bytes=writer_id)}, which is not set up")
         return set_up
@@ -257,7 +257,9 @@ class Appends:
             self._boundaries.note(set_up.segment, set_up.created_at, outcome.position)
             if size:
                 self._traffic.note(set_up.segment, size, events)
-            self._desk.reply(m.DataAppended(set_up.writer_id, number, previous, request_id, length))
+            self._connection.reply(
+                m.DataAppended(set_up.writer_id, number, previous, request_id, length)
+            )
 
         self._under_way.begin(size)
         set_up.writer.append(data, number, done=done, expected_length=expected_length)
@@ -267,17 +269,17 @@ class Appends:
     def _failed(self, set_up: SetUp, number: int, request_id: int, error: StoreError) -> None:
         if isinstance(error, LengthMismatch):
             failed = m.ConditionalCheckFailed(set_up.writer_id, number, request_id)
-            self._desk.reply(failed)
+            self._connection.reply(failed)
         elif isinstance(error, WriterFenced):
             text = str(error)
-            self._desk.reply(InvalidEventNumber(set_up.writer_id, request_id, text, number))
-            self._desk.close(text)
+            self._connection.reply(InvalidEventNumber(set_up.writer_id, request_id, text, number))
+            self._connection.close(text)
         elif not set_up.is_broken:
             set_up.is_broken = True
             # The event's number stands for an offset, as with Pravega.
             offset = number if isinstance(error, SegmentSealed) else m.UNKNOWN
-            self._desk.refuse(request_id, set_up.segment, error, offset=offset)
+            self._connection.refuse(request_id, set_up.segment, error, offset=offset)
 
     def _refuse(self, set_up: SetUp, request_id: int, text: str) -> None:
-        """Say what is wrong with an append; the connection is closed then."""
-        self._desk.reply(ErrorMessage(request_id, set_up.segment, text, _ILLEGAL_ARGUMENT))
+        """Report the fault of an append; the connection is closed then."""
+        self._connection.reply(ErrorMessage(request_id, set_up.segment, text, _ILLEGAL_ARGUMENT))

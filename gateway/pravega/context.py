@@ -6,12 +6,10 @@ from typing import Final
 
 from gateway.broker.access.standings import NO_USERS, Standings
 from gateway.broker.locks import Locks
-from gateway.pravega.access.entering import Entered, unnoted
 from gateway.pravega.access.guard import Guard
-from gateway.pravega.boundaries import Boundaries
-from gateway.pravega.traffic import Traffic
+from gateway.pravega.segment_access import ListConnection, unlisted
+from gateway.pravega.traffic import AppendsUnderWay, Boundaries, Traffic
 from gateway.pravega.transients import Transients
-from gateway.pravega.under_way import UnderWay
 from gateway.server.connections.shared import Say
 from gateway.server.front import Limits
 from gateway.settings.wire import WireSettings
@@ -27,13 +25,13 @@ class WireContext:
 
     Attributes:
         store: The store that requests go to.
-        say: Writes a log line that a stranger could cause without end.
+        say: Writes a log line that a client without a login could cause without end.
         clock_ms: Milliseconds since the epoch.
         guard: Decides which requests may be done.
         standings: What the tokens of users rest on.
         wire: The settings.
         under_way: The appends of all connections.
-        entered: Notes connections for administrators.
+        list_connection: Lists connections for administrators.
         boundaries: Where events begin in what they wrote.
         table_merges: The lock under '' of the merges of tables, which are done one by one.
         transients: The segments that go with their connections.
@@ -46,8 +44,8 @@ class WireContext:
     guard: Guard
     standings: Standings = NO_USERS
     wire: WireSettings = field(default_factory=WireSettings)
-    under_way: UnderWay = field(default_factory=UnderWay)
-    entered: Entered = unnoted
+    under_way: AppendsUnderWay = field(default_factory=AppendsUnderWay)
+    list_connection: ListConnection = unlisted
     boundaries: Boundaries = field(default_factory=Boundaries)
     traffic: Traffic = field(default_factory=Traffic)
     table_merges: Locks = field(default_factory=Locks)

@@ -11,18 +11,22 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from hutch.pravega.commands import COMMANDS, Command, Sender
-from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.commands import COMMANDS, CommandCode, CommandSender
+from hutch.pravega.early_messages import EARLY_COMMANDS
 from hutch.pravega.layout import layout_of
 
 BEGIN: Final = "<!-- begin commands -->\n"
 END: Final = "\n<!-- end commands -->"
 PAGES: Final = {"pravega-early.md": EARLY_COMMANDS}
 """The tables of pages; every other page has that of today's dialect."""
-SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH: "both"}
+SENDERS: Final = {
+    CommandSender.CLIENT: "client",
+    CommandSender.SERVER: "server",
+    CommandSender.BOTH: "both",
+}
 
 
-def commands_table(rows: Iterable[Command] = COMMANDS) -> str:
+def commands_table(rows: Iterable[CommandCode] = COMMANDS) -> str:
     """Return a row for each command: its sender, its fields in order, and its purpose."""
     lines = ["| code | command | from | payload | purpose |", "|---|---|---|---|---|"]
     for row in rows:
@@ -32,7 +36,7 @@ def commands_table(rows: Iterable[Command] = COMMANDS) -> str:
     return "\n".join(lines)
 
 
-def payload_of(row: Command) -> str:
+def payload_of(row: CommandCode) -> str:
     """Return the fields of a command in words; those that may be absent stand in brackets."""
     layout = layout_of(row.message)
     named = (
@@ -42,7 +46,7 @@ def payload_of(row: Command) -> str:
     return " · ".join(named) or "none"
 
 
-def rewritten(page: str, rows: Iterable[Command] = COMMANDS) -> str:
+def rewritten(page: str, rows: Iterable[CommandCode] = COMMANDS) -> str:
     """Return the page with a new table of these rows.
 
     Raises:

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.appends import CODES, Appends
+from gateway.pravega.connection import SegmentConnection
 from gateway.pravega.context import PROTOCOL, WireContext
-from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
 from gateway.server.connections.unfinished import STRANGER_BYTES_MAX
 from gateway.server.front import Limits, Ports
 from hutch.pravega.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
-from hutch.pravega.commands import BY_CLASS, Sender
+from hutch.pravega.commands import BY_CLASS, CommandSender
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import SetupAppend
 
 TOKEN_WITHIN_BYTES: Final = 16 * 1024
@@ -27,13 +27,13 @@ _KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}
 class PravegaFront:
     """One client of the wire protocol."""
 
-    def __init__(self, host: WireContext, ports: Ports) -> None:
+    def __init__(self, context: WireContext, ports: Ports) -> None:
         self._ports = ports
-        self._desk = Desk(host, ports)
-        self._appends = Appends(self._desk, ports)
-        self._first_frame_ms = host.wire.first_frame_timeout_ms
-        self._unfinished_bytes_max = host.wire.unfinished_bytes_max
-        self._entered = host.entered
+        self._connection = SegmentConnection(context, ports)
+        self._appends = Appends(self._connection, ports)
+        self._first_frame_ms = context.wire.first_frame_timeout_ms
+        self._unfinished_bytes_max = context.wire.unfinished_bytes_max
+        self._list = context.list_connection
         self._leave: Callable[[], object] | None = None
 
     def start(self) -> None:
@@ -47,7 +47,7 @@ class PravegaFront:
 
         That is the same position if the frame is incomplete.
         """
-        if self._desk.is_over:
+        if self._connection.is_over:
             return end
         try:
             size = self._size(buffer, position, end)
@@ -57,9 +57,9 @@ class PravegaFront:
             if code in CODES:
                 return self._take_appends(buffer, position, end)
             payload = memoryview(buffer)[position + HEAD_BYTES : position + size]
-            self._handle(decode(code, payload, Sender.CLIENT))
+            self._handle(decode(code, payload, CommandSender.CLIENT))
         except WireError as error:
-            self._desk.close(str(error))
+            self._connection.close(str(error))
             return end
         return position + size
 
@@ -90,32 +90,32 @@ class PravegaFront:
 
     def _judge_head(self, code: int, payload: memoryview, size: int) -> None:
         """Let a client in by the token in a request that is not whole. Raises WireError."""
-        if self._desk.admits_by_head(TODAY.by_code[code].message, payload):
+        if self._connection.admits_by_head(TODAY.by_code[code].message, payload):
             self._known()
         elif len(payload) > TOKEN_WITHIN_BYTES:
             raise WireError(f"a frame of {size} bytes before a token was right")
 
-    def _handle(self, message: Message) -> None:
+    def _handle(self, message: WireMessage) -> None:
         if isinstance(message, SetupAppend):
             self._appends.no_block("a set-up")
         self._ports.begin_command()
-        admits = self._desk.admits(message)
-        if self._desk.is_trusted and self._leave is None:
+        admits = self._connection.admits(message)
+        if self._connection.is_trusted and self._leave is None:
             self._known()
         if admits:
-            HANDLERS[type(message)](self._desk, message)
-        if not self._desk.is_held:
+            HANDLERS[type(message)](self._connection, message)
+        if not self._connection.is_held:
             self._ports.end_command()
 
     def _known(self) -> None:
-        """Note that the client is no stranger any more."""
-        self._leave = self._entered(self._ports)
+        """Note that the client is known: list it, and take it as one that has logged in."""
+        self._leave = self._list(self._ports)
         self._ports.logged_in()
         self._ports.admitted()
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
-        return 0 if self._desk.is_over else frame_bytes(buffer, position, end)
+        return 0 if self._connection.is_over else frame_bytes(buffer, position, end)
 
     def unfinished(self) -> int:
         """Return the number of the block that is begun; 0 if none is."""
@@ -128,12 +128,12 @@ class PravegaFront:
     # The end
 
     def farewell(self) -> None:
-        """Answer what waits: the protocol has no other words for an end."""
-        self._desk.reads.farewell()
+        """Answer the reads that wait: the protocol has no other words for an end."""
+        self._connection.reads.farewell()
 
     def lost(self) -> None:
         """Remove everything that the connection owned."""
-        self._desk.over()
+        self._connection.over()
         if self._leave is not None:
             self._leave()
 
@@ -143,10 +143,10 @@ class PravegaKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: WireContext, limits: Limits) -> None:
-        self.host = host
+    def __init__(self, context: WireContext, limits: Limits) -> None:
+        self.context = context
         self.limits = limits
 
     def meet(self, ports: Ports) -> PravegaFront:
         """Return the front of a client that has just come."""
-        return PravegaFront(self.host, ports)
+        return PravegaFront(self.context, ports)

@@ -5,11 +5,10 @@ from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Address, Place
-from gateway.pravega.access.segment_access import SegmentBackend, clock_ms
 from gateway.pravega.access.token_key import made_key, read_key
 from gateway.pravega.access.tokens import Tokens
-from gateway.pravega.traffic import Traffic
-from gateway.pravega.under_way import UnderWay
+from gateway.pravega.segment_access import SegmentBackend, clock_ms
+from gateway.pravega.traffic import AppendsUnderWay, Traffic
 from gateway.server.context import ServerContext
 from gateway.server.endpoint import endpoint
 from gateway.server.loop.awaiting import called
@@ -40,7 +39,7 @@ class SegmentPort(Port[SegmentBackend]):
         self.traffic: Final = Traffic()
         self.tokens: Tokens | None = None
         self._settings = settings
-        self._under_way = UnderWay()
+        self._under_way = AppendsUnderWay()
         self._key = None if wire.token_key_file is None else read_key(wire.token_key_file)
 
     @classmethod
@@ -84,7 +83,7 @@ class SegmentPort(Port[SegmentBackend]):
 
         self._warn()
         wire, access = self._settings.wire, backend.segments
-        host = WireContext(
+        shared = WireContext(
             store=access.store,
             say=self.context.shared.say,
             clock_ms=clock_ms,
@@ -92,11 +91,11 @@ class SegmentPort(Port[SegmentBackend]):
             standings=access.standings,
             wire=wire,
             under_way=self._under_way,
-            entered=access.entering(PROTOCOL),
+            list_connection=access.listing_of(PROTOCOL),
             traffic=self.traffic,
         )
-        host.transients.begin()
-        self._endpoint.listen(self.context, PravegaKind(host, limits_of(wire)))
+        shared.transients.begin()
+        self._endpoint.listen(self.context, PravegaKind(shared, limits_of(wire)))
 
     def _warn(self) -> None:
         widest = self._endpoint.widest_address

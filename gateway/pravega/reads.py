@@ -14,7 +14,7 @@ from store.errors import PositionOutOfRange, SegmentSealed, StoreClosed, StoreEr
 
 if TYPE_CHECKING:
     from gateway.server.front import Ports
-    from hutch.pravega.layout import Message
+    from hutch.pravega.layout import WireMessage
     from store.api import Operations
 
 READ_BYTES_MIN: Final = 8
@@ -31,7 +31,7 @@ class Replies(Protocol):
     def store(self) -> Operations:
         """The store that is read."""
 
-    def reply(self, message: Message) -> None:
+    def reply(self, message: WireMessage) -> None:
         """Send a message."""
 
     def refuse(self, request_id: int, segment: str, error: StoreError, *, offset: int) -> None:
@@ -47,11 +47,12 @@ class Reads(Source):
     Answers come in the order in which the store has them.
     """
 
-    def __init__(self, desk: Replies, ports: Ports, reads_max: int) -> None:
+    def __init__(self, connection: Replies, ports: Ports, reads_max: int) -> None:
         """Begin; above `reads_max` open reads nothing more is taken from the client."""
         super().__init__()
-        self._desk: Replies = weakref.proxy(desk)  # which has this, and stops it before it goes
-        self._store = desk.store
+        # The connection has this, and stops it before it goes.
+        self._connection: Replies = weakref.proxy(connection)
+        self._store = connection.store
         self._reads_max = reads_max
         self._ports = ports
         self._asked: deque[ReadSegment] = deque()
@@ -120,9 +121,9 @@ class Reads(Source):
     def _answer(self, request: ReadSegment, outcome: ReadResult | StoreError) -> None:
         if isinstance(outcome, StoreError):
             segment = request.segment
-            self._desk.refuse(request.request_id, segment, outcome, offset=request.offset)
+            self._connection.refuse(request.request_id, segment, outcome, offset=request.offset)
             if isinstance(outcome, PositionOutOfRange):
-                self._desk.close(str(outcome))
+                self._connection.close(str(outcome))
             return
         answer = SegmentRead(
             request.segment,
@@ -154,7 +155,7 @@ class Reads(Source):
         return [request.request_id for request in (*self._asked, *waiting)]
 
     def farewell(self) -> None:
-        """Send what is ready, and answer those that wait: there are no bytes, as Pravega does."""
+        """Send the answers that are ready, and answer reads that wait without bytes, as Pravega."""
         while self._ready:
             self._ports.send(self._ready.popleft())
         for request, cancel in self._waiting.values():
@@ -171,7 +172,7 @@ class Reads(Source):
             data=b"",
             request_id=request.request_id,
         )
-        self._desk.reply(no_bytes)
+        self._connection.reply(no_bytes)
 
     def stop(self) -> None:
         """Cancel all of them: the connection is over."""

@@ -4,7 +4,7 @@ Source: Pravega's wire protocol, codes 50 … 61 and 80 … 82; `docs/pravega-wi
 """
 
 from hutch.pravega import error_messages as e
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import UNKNOWN
 from store import errors as s
 from store.api import NOT_EXISTS
@@ -20,7 +20,9 @@ _TEXT_MAX = 8_000
 _OF_THE_REQUEST = (s.InvalidArgument, s.IsATable, s.NotATable, s.PositionOutOfRange)
 
 
-def refusal(request_id: int, segment: str, error: StoreError, *, offset: int = UNKNOWN) -> Message:
+def refusal(
+    request_id: int, segment: str, error: StoreError, *, offset: int = UNKNOWN
+) -> WireMessage:
     """Return the reply for an error.
 
     Args:
@@ -32,7 +34,7 @@ def refusal(request_id: int, segment: str, error: StoreError, *, offset: int = U
     text = str(error)[:_TEXT_MAX]
     match error:
         case s.NoSuchSegment():
-            reply: Message = e.NoSuchSegment(request_id, segment, text, offset)
+            reply: WireMessage = e.NoSuchSegment(request_id, segment, text, offset)
         case s.SegmentExists():
             reply = e.SegmentAlreadyExists(request_id, segment, text)
         case s.SegmentSealed():

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from gateway.pravega.room import TRANSIENTS_MAX, USER_TRANSIENTS_MAX
+from gateway.pravega.segments import TRANSIENTS_MAX, USER_TRANSIENTS_MAX
 from store.api import TRANSIENT_MARK, Operations, TableEntry, TablePage
 from store.errors import (
     InvalidArgument,
@@ -44,7 +44,7 @@ class Transients:
         self._under_way = 0
 
     def begin(self) -> None:
-        """Make the table, and delete what is left of the last run."""
+        """Make the table, and delete the transient segments of the last run."""
 
         def made(outcome: StoreError | None) -> None:
             if isinstance(outcome, SegmentExists):

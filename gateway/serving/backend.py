@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.broker.access.access import Access, open_access
@@ -34,10 +35,9 @@ from gateway.management.definitions.reading import ReadDefinitions
 from gateway.management.definitions.unfinished import UnfinishedImport
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.kinds.people import USERS
-from gateway.pending import Pending
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
-from gateway.server.loop.awaiting import awaited
+from gateway.server.loop.awaiting import awaited, settled_after
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Sockets
@@ -45,14 +45,14 @@ from gateway.serving.disk_space import Space
 from gateway.serving.retention import keep_retention
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
-from gateway.stream.settings import chunk_bytes_max
+from gateway.stream.context import chunk_bytes_max
 from store.api import SegmentStore
 from store.errors import StoreError
 from store.local.directory import was_damaged
 from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
-    from gateway.pravega.access.segment_access import SegmentAccess
+    from gateway.pravega.segment_access import SegmentAccess
 
 log = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ class Backend:
             now_for_age_ms=self._clock.for_age,
             offset_references_max=settings.offset_references_max,
             is_disk_full=lambda: Resource.DISK in self._service.alarms,
-            wait=self._wait,
+            wait=partial(settled_after, self._loop),
             usage=self._usage,
             refused=self._space.refused,
         )
@@ -212,11 +212,6 @@ class Backend:
         )
         await awaited(openings.begun())
         return self._virtual_hosts
-
-    def _wait(self, delay_ms: int) -> Pending[None]:
-        pending: Pending[None] = Pending()
-        self._loop.call_later(delay_ms / 1_000, pending.settle, None)
-        return pending
 
     async def _seed(
         self,

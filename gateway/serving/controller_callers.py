@@ -12,8 +12,8 @@ from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.log.names import is_named_after, is_own, scope_of
 from gateway.network.addresses import is_loopback
 from gateway.network.basic import basic_credentials
+from gateway.pravega.access.callers import Caller, LogIn
 from gateway.pravega.controller.errors import Busy
-from gateway.pravega.controller.rights import Caller, LogIn
 
 PROTOCOL: Final = "controller"
 """The name by which attempts to log in are counted."""

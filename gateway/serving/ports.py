@@ -5,7 +5,7 @@ from typing import Final
 
 from gateway.management.port import AdminPort, ManagementPort
 from gateway.mewbase.port import MewbasePort
-from gateway.pravega.controller.port import ControllerPort
+from gateway.pravega.controller_port import ControllerPort
 from gateway.pravega.early.port import EarlyPort
 from gateway.pravega.port import SegmentPort
 from gateway.server.port import Port

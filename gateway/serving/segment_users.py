@@ -8,10 +8,9 @@ from gateway.broker.hosts.broker import Broker
 from gateway.broker.hosts.client_session import ClientSession, SessionContext
 from gateway.log.names import is_of_a_stream, is_own
 from gateway.management.scopes import Scopes
-from gateway.pravega.access.entering import Entered, unnoted
 from gateway.pravega.access.guard import Ownership
-from gateway.pravega.access.segment_access import SegmentAccess
 from gateway.pravega.early.context import is_of_the_gateway
+from gateway.pravega.segment_access import ListConnection, SegmentAccess, unlisted
 from gateway.server.front import Ports
 from gateway.serving.controller_callers import StreamUser, log_in_by
 
@@ -30,16 +29,16 @@ def access_beside_streams(broker: Broker, scopes: Scopes) -> SegmentAccess:
         is_closed=is_of_the_gateway,
         standings=broker.access.standings,
         log_in=log_in_by(broker.authentication, caller_of),
-        entering=_entering(broker),
+        listing_of=_listing_of(broker),
         show=lambda lists: scopes.open(lists, caller_of),
     )
 
 
-class WireVisit(ClientSession):
+class TokenSession(ClientSession):
     """A client of segments: it has a token and no user, and is listed in the virtual host `/`."""
 
     def details(self) -> ConnectionDetails:
-        """Return what administrators are told of it."""
+        """Return its row in the lists of administrators."""
         return ConnectionDetails("", 0, 0, self._ports.transport)
 
     def hold_publishing(self) -> None:
@@ -49,9 +48,9 @@ class WireVisit(ClientSession):
         """Go on."""
 
 
-def _entering(broker: Broker) -> Callable[[str], Entered]:
-    """Return what notes the connections of a protocol."""
-    host = SessionContext(
+def _listing_of(broker: Broker) -> Callable[[str], ListConnection]:
+    """Return the function that lists connections of a protocol for administrators."""
+    context = SessionContext(
         access=broker.access,
         authentication=broker.authentication,
         connections=broker.connections,
@@ -60,15 +59,15 @@ def _entering(broker: Broker) -> Callable[[str], Entered]:
         has_room=lambda: True,
     )
 
-    def of(protocol: str) -> Entered:
-        def entered(ports: Ports) -> Callable[[], object]:
-            virtual_host = host.virtual_hosts(DEFAULT_VIRTUAL_HOST)
+    def of(protocol: str) -> ListConnection:
+        def list_connection(ports: Ports) -> Callable[[], object]:
+            virtual_host = context.virtual_hosts(DEFAULT_VIRTUAL_HOST)
             if virtual_host is None:
-                return unnoted(ports)
-            visit = WireVisit(host, ports, protocol)
-            visit.begin("", virtual_host)
-            return visit.close
+                return unlisted(ports)
+            session = TokenSession(context, ports, protocol)
+            session.begin("", virtual_host)
+            return session.close
 
-        return entered
+        return list_connection
 
     return of

@@ -12,10 +12,10 @@ from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.standings import NO_USERS
 from gateway.log.derived.tracking import has_table
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
+from gateway.pravega.access.callers import LogIn
 from gateway.pravega.access.guard import Ownership
-from gateway.pravega.access.segment_access import SegmentAccess
-from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.context import is_of_the_gateway, is_of_the_server
+from gateway.pravega.segment_access import SegmentAccess
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
 from gateway.server.loop.awaiting import awaited

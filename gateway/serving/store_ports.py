@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from gateway.pravega.controller.port import ControllerPort
+from gateway.pravega.controller_port import ControllerPort
 from gateway.pravega.early.port import EarlyPort
 from gateway.pravega.port import SegmentPort
 from gateway.server.port import Port

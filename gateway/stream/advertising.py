@@ -1,4 +1,4 @@
-"""A warning of an advertised host by which clients on other machines connect to themselves."""
+"""Hosts that clients are told, and a warning of one by which they would connect to themselves."""
 
 import logging
 
@@ -9,8 +9,20 @@ from gateway.settings.model import Settings
 log = logging.getLogger(__name__)
 
 
+def advertised(settings: Settings, port: int) -> tuple[str, int]:
+    """Return the host and port that clients are told; `port` is listened on."""
+    stream = settings.stream
+    return stream.advertised_host, stream.advertised_port or port
+
+
+def advertised_over_tls(settings: Settings, port: int) -> tuple[str, int]:
+    """Return the host and port that clients over TLS are told; `port` is listened on."""
+    tls = settings.tls
+    return tls.advertised_host or settings.stream.advertised_host, tls.advertised_port or port
+
+
 class Advertising:
-    """Knows whether what clients are told leads those on other machines here."""
+    """Knows whether the host that clients are told leads those on other machines here."""
 
     def __init__(self, settings: Settings, listens_on: str) -> None:
         """`listens_on` is the address of the stream ports."""

@@ -97,11 +97,11 @@ class Link(ClientSession):
         )
 
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return the same for the publishers."""
+        """Return the rows of its publishers."""
         return [publisher.details() for publisher in self.publishers.values()]
 
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return the same for the subscriptions."""
+        """Return the rows of its subscriptions."""
         return [subscription.details() for subscription in self.subscriptions.values()]
 
     def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _CORRELATION_IDS: Final = 1 << 32
 
 
-class Link(Protocol):
+class MemberLink(Protocol):
     """A connection, as far as its members of groups need it."""
 
     @property
@@ -64,7 +64,9 @@ class Membership:
 
     __slots__ = ("link", "name", "question", "spec", "subscription")
 
-    def __init__(self, link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
+    def __init__(
+        self, link: MemberLink, subscription: Subscription, name: str, spec: OffsetSpec
+    ) -> None:
         self.subscription = subscription
         self.name = name
         self.spec = spec

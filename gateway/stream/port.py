@@ -11,16 +11,10 @@ from gateway.server.endpoint import Endpoint, TlsEndpoint
 from gateway.server.port import Port
 from gateway.server.sockets import kept_for_strangers
 from gateway.settings.model import Settings
-from gateway.stream.advertising import Advertising
-from gateway.stream.context import StreamContext
+from gateway.stream.advertising import Advertising, advertised, advertised_over_tls
+from gateway.stream.context import StreamContext, limits_of, link_settings_of
 from gateway.stream.front import StreamKind
 from gateway.stream.link import PROTOCOL
-from gateway.stream.settings import (
-    advertised,
-    advertised_over_tls,
-    limits_of,
-    link_settings_of,
-)
 
 _MS_A_SECOND: Final = 1000
 

@@ -46,7 +46,7 @@ _MALFORMED: Final = kernel.MALFORMED
 
 
 class Publisher:
-    """A declared publisher; gets the confirms of what it published."""
+    """A declared publisher; gets the confirms of its records."""
 
     __slots__ = (
         "_frame_bytes_max",
@@ -131,7 +131,7 @@ class Publisher:
 
 
 class Publishing(Protocol):
-    """A connection's publishers, with what they share."""
+    """A connection's publishers, with the state that they share."""
 
     @property
     def publishers(self) -> dict[int, Publisher]:

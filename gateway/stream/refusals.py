@@ -44,7 +44,7 @@ def code_of(error: BaseException) -> ResponseCode | None:
 
 
 def reason_of(refusal: BaseException) -> str:
-    """Return the reason of an error that has a code: one line that names what was refused."""
+    """Return the reason of an error that has a code: one line that names the refused thing."""
     if isinstance(refusal, Refusal):
         return refusal.reason
     for kind, words in _ABOUT_A_STREAM.items():

@@ -16,7 +16,15 @@ from typing import Final
 
 from hutch.stream import pipeline
 from hutch.stream.codec import Decoded
-from hutch.stream.commands import ENDED, FAILED, STANDARD, Command, State, Steps, Table
+from hutch.stream.commands import (
+    ENDED,
+    FAILED,
+    STANDARD,
+    Command,
+    CommandTable,
+    State,
+    Steps,
+)
 from hutch.stream.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
@@ -47,7 +55,7 @@ class Session:
     heartbeat_s: int
     state: State = State.CONNECTED
     client_properties: Mapping[str, str] = field(default_factory=dict)
-    table: Table = STANDARD
+    table: CommandTable = STANDARD
     mechanism: str = ""
     user: str = ""
     virtual_host: str = ""
@@ -112,7 +120,7 @@ class Session:
         self._go(FAILED, "failure")
 
     def end(self) -> None:
-        """End: only what is queued is still sent."""
+        """End: only queued frames are still sent."""
         self._go(ENDED, "end")
 
     def _go(self, steps: Steps, event: str) -> None:

@@ -11,7 +11,7 @@ from hutch.client.frames import FrameReader, PushedFrames, send_both_ways
 from hutch.client.login import Endpoint
 from hutch.stream import messages as m
 from hutch.stream.codec import Decoded, decode_reply, encode_reply, encode_request
-from hutch.stream.commands import BY_NAME, STANDARD, Table
+from hutch.stream.commands import BY_NAME, STANDARD, CommandTable
 from hutch.stream.errors import ProtocolError
 
 BEATS: Final = 3
@@ -46,7 +46,7 @@ class Channel:
         self.timeout_s = timeout_s
         self.heartbeat_s = 0
         self.inbox: Final = PushedFrames()
-        self.table: Table = STANDARD
+        self.table: CommandTable = STANDARD
         self._frames: Final = FrameReader(connected, str(endpoint))
         self._spoke_at = time.monotonic()
 

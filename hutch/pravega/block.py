@@ -1,4 +1,4 @@
-"""Forms an append from what a client sends of it.
+"""Forms an append from the messages that bring it.
 
     AppendBlockEnd alone                         its data
     block                      AppendBlockEnd    the block, where all of it is whole events
@@ -49,7 +49,7 @@ def append_pieces(block: Buffer | None, end: AppendBlockEnd) -> tuple[Buffer, ..
 
 
 def _behind(view: memoryview, whole: int) -> int:
-    """Return the code behind the whole events; what it heads fills the block."""
+    """Return the code behind the whole events; its message fills the block."""
     left = len(view) - whole - HEAD_BYTES
     if left < 0:
         raise WireError(f"{left + HEAD_BYTES} bytes behind the whole events are no command")

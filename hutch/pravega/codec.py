@@ -12,9 +12,9 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from hutch.pravega.commands import COMMANDS, Command, Sender
+from hutch.pravega.commands import COMMANDS, CommandCode, CommandSender
 from hutch.pravega.errors import ListTooLong, WireError
-from hutch.pravega.layout import Message, TooLong, layout_of
+from hutch.pravega.layout import TooLong, WireMessage, layout_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -27,7 +27,7 @@ HEAD: Final = struct.Struct(">ii")
 """Code and length."""
 
 
-class Codec:
+class DialectCodec:
     """The codec of one dialect.
 
     Attributes:
@@ -37,7 +37,7 @@ class Codec:
         payload_bytes_max: Size of the largest payload.
     """
 
-    def __init__(self, rows: Sequence[Command], payload_bytes_max: int) -> None:
+    def __init__(self, rows: Sequence[CommandCode], payload_bytes_max: int) -> None:
         self.rows: Final = rows
         self.by_code: Final = {row.code: row for row in rows}
         self.by_class: Final = {row.message: row for row in rows}
@@ -64,7 +64,9 @@ class Codec:
             raise WireError(f"a frame of code {code} has a length of {length}")
         return HEAD_BYTES + int(length)
 
-    def decode(self, code: int, payload: Buffer, sender: Sender = Sender.BOTH) -> Message:
+    def decode(
+        self, code: int, payload: Buffer, sender: CommandSender = CommandSender.BOTH
+    ) -> WireMessage:
         """Decode a payload.
 
         Args:
@@ -85,12 +87,12 @@ class Codec:
             return layout_of(command.message).decode(memoryview(payload).cast("B"))
         except ListTooLong as error:
             fields = error.fields
-            if not command.sender & Sender.CLIENT or "request_id" not in fields:
+            if not command.sender & CommandSender.CLIENT or "request_id" not in fields:
                 raise
             segment = fields.get("segment", fields.get("target", ""))
             return TooLong(fields["request_id"], segment, str(error))  # type: ignore[arg-type]  # by their wire types
 
-    def encode(self, message: Message) -> bytes:
+    def encode(self, message: WireMessage) -> bytes:
         """Encode a message as a frame, with every field of the newest version.
 
         Raises:
@@ -110,7 +112,7 @@ class Codec:
         return bytes(frame)
 
 
-TODAY: Final = Codec(COMMANDS, PAYLOAD_BYTES_MAX)
+TODAY: Final = DialectCodec(COMMANDS, PAYLOAD_BYTES_MAX)
 """The dialect of today's servers."""
 
 frame_bytes: Final = TODAY.frame_bytes

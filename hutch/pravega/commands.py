@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 
 
-class Sender(Flag):
+class CommandSender(Flag):
     """The side that sends a command."""
 
     CLIENT = 1
@@ -24,7 +24,7 @@ class Sender(Flag):
     BOTH = CLIENT | SERVER
 
 
-class Command(NamedTuple):
+class CommandCode(NamedTuple):
     """One row.
 
     Attributes:
@@ -34,8 +34,8 @@ class Command(NamedTuple):
     """
 
     code: int
-    sender: Sender
-    message: type[Message]
+    sender: CommandSender
+    message: type[WireMessage]
 
     @property
     def name(self) -> str:
@@ -43,85 +43,85 @@ class Command(NamedTuple):
         return self.message.__name__
 
 
-CLIENT: Final = Sender.CLIENT
-SERVER: Final = Sender.SERVER
-BOTH: Final = Sender.BOTH
+CLIENT: Final = CommandSender.CLIENT
+SERVER: Final = CommandSender.SERVER
+BOTH: Final = CommandSender.BOTH
 
 # fmt: off
 COMMANDS: Final = (
     #       code  from    message
-    Command(-127, BOTH,   m.Hello),
-    Command(-2,   CLIENT, m.PartialEvent),
-    Command(-1,   CLIENT, m.Padding),
-    Command(0,    CLIENT, m.Event),
-    Command(1,    CLIENT, m.SetupAppend),
-    Command(2,    SERVER, m.AppendSetup),
-    Command(3,    CLIENT, m.AppendBlock),
-    Command(4,    CLIENT, m.AppendBlockEnd),
-    Command(5,    CLIENT, m.ConditionalAppend),
-    Command(7,    SERVER, m.DataAppended),
-    Command(8,    SERVER, m.ConditionalCheckFailed),
-    Command(9,    CLIENT, m.ReadSegment),
-    Command(10,   SERVER, m.SegmentRead),
-    Command(11,   CLIENT, m.GetStreamSegmentInfo),
-    Command(12,   SERVER, m.StreamSegmentInfo),
-    Command(20,   CLIENT, m.CreateSegment),
-    Command(21,   SERVER, m.SegmentCreated),
-    Command(28,   CLIENT, m.SealSegment),
-    Command(29,   SERVER, m.SegmentSealed),
-    Command(30,   CLIENT, m.DeleteSegment),
-    Command(31,   SERVER, m.SegmentDeleted),
-    Command(32,   CLIENT, m.UpdateSegmentPolicy),
-    Command(33,   SERVER, m.SegmentPolicyUpdated),
-    Command(34,   CLIENT, m.GetSegmentAttribute),
-    Command(35,   SERVER, m.SegmentAttribute),
-    Command(36,   CLIENT, m.UpdateSegmentAttribute),
-    Command(37,   SERVER, m.SegmentAttributeUpdated),
-    Command(38,   CLIENT, m.TruncateSegment),
-    Command(39,   SERVER, m.SegmentTruncated),
-    Command(40,   CLIENT, m.CreateTransientSegment),
-    Command(41,   CLIENT, m.LocateOffset),
-    Command(42,   SERVER, m.OffsetLocated),
-    Command(50,   SERVER, e.WrongHost),
-    Command(51,   SERVER, e.SegmentIsSealed),
-    Command(52,   SERVER, e.SegmentAlreadyExists),
-    Command(53,   SERVER, e.NoSuchSegment),
-    Command(55,   SERVER, e.InvalidEventNumber),
-    Command(56,   SERVER, e.SegmentIsTruncated),
-    Command(57,   SERVER, e.OperationUnsupported),
-    Command(58,   CLIENT, m.MergeSegments),
-    Command(59,   SERVER, m.SegmentsMerged),
-    Command(60,   SERVER, e.AuthTokenCheckFailed),
-    Command(61,   SERVER, e.ErrorMessage),
-    Command(68,   CLIENT, t.GetTableSegmentInfo),
-    Command(69,   SERVER, t.TableSegmentInfo),
-    Command(70,   CLIENT, t.CreateTableSegment),
-    Command(71,   CLIENT, t.DeleteTableSegment),
-    Command(72,   CLIENT, t.MergeTableSegments),
-    Command(73,   CLIENT, t.SealTableSegment),
-    Command(74,   CLIENT, t.UpdateTableEntries),
-    Command(75,   SERVER, t.TableEntriesUpdated),
-    Command(76,   CLIENT, t.RemoveTableKeys),
-    Command(77,   SERVER, t.TableKeysRemoved),
-    Command(78,   CLIENT, t.ReadTable),
-    Command(79,   SERVER, t.TableRead),
-    Command(80,   SERVER, e.TableSegmentNotEmpty),
-    Command(81,   SERVER, e.TableKeyDoesNotExist),
-    Command(82,   SERVER, e.TableKeyBadVersion),
-    Command(83,   CLIENT, t.ReadTableKeys),
-    Command(84,   SERVER, t.TableKeysRead),
-    Command(85,   CLIENT, t.ReadTableEntries),
-    Command(86,   SERVER, t.TableEntriesRead),
-    Command(87,   SERVER, t.TableEntriesDeltaRead),
-    Command(88,   CLIENT, t.ReadTableEntriesDelta),
-    Command(89,   CLIENT, m.ConditionalBlockEnd),
-    Command(90,   CLIENT, m.MergeSegmentsBatch),
-    Command(91,   SERVER, m.SegmentsBatchMerged),
-    Command(100,  BOTH,   m.KeepAlive),
+    CommandCode(-127, BOTH,   m.Hello),
+    CommandCode(-2,   CLIENT, m.PartialEvent),
+    CommandCode(-1,   CLIENT, m.Padding),
+    CommandCode(0,    CLIENT, m.Event),
+    CommandCode(1,    CLIENT, m.SetupAppend),
+    CommandCode(2,    SERVER, m.AppendSetup),
+    CommandCode(3,    CLIENT, m.AppendBlock),
+    CommandCode(4,    CLIENT, m.AppendBlockEnd),
+    CommandCode(5,    CLIENT, m.ConditionalAppend),
+    CommandCode(7,    SERVER, m.DataAppended),
+    CommandCode(8,    SERVER, m.ConditionalCheckFailed),
+    CommandCode(9,    CLIENT, m.ReadSegment),
+    CommandCode(10,   SERVER, m.SegmentRead),
+    CommandCode(11,   CLIENT, m.GetStreamSegmentInfo),
+    CommandCode(12,   SERVER, m.StreamSegmentInfo),
+    CommandCode(20,   CLIENT, m.CreateSegment),
+    CommandCode(21,   SERVER, m.SegmentCreated),
+    CommandCode(28,   CLIENT, m.SealSegment),
+    CommandCode(29,   SERVER, m.SegmentSealed),
+    CommandCode(30,   CLIENT, m.DeleteSegment),
+    CommandCode(31,   SERVER, m.SegmentDeleted),
+    CommandCode(32,   CLIENT, m.UpdateSegmentPolicy),
+    CommandCode(33,   SERVER, m.SegmentPolicyUpdated),
+    CommandCode(34,   CLIENT, m.GetSegmentAttribute),
+    CommandCode(35,   SERVER, m.SegmentAttribute),
+    CommandCode(36,   CLIENT, m.UpdateSegmentAttribute),
+    CommandCode(37,   SERVER, m.SegmentAttributeUpdated),
+    CommandCode(38,   CLIENT, m.TruncateSegment),
+    CommandCode(39,   SERVER, m.SegmentTruncated),
+    CommandCode(40,   CLIENT, m.CreateTransientSegment),
+    CommandCode(41,   CLIENT, m.LocateOffset),
+    CommandCode(42,   SERVER, m.OffsetLocated),
+    CommandCode(50,   SERVER, e.WrongHost),
+    CommandCode(51,   SERVER, e.SegmentIsSealed),
+    CommandCode(52,   SERVER, e.SegmentAlreadyExists),
+    CommandCode(53,   SERVER, e.NoSuchSegment),
+    CommandCode(55,   SERVER, e.InvalidEventNumber),
+    CommandCode(56,   SERVER, e.SegmentIsTruncated),
+    CommandCode(57,   SERVER, e.OperationUnsupported),
+    CommandCode(58,   CLIENT, m.MergeSegments),
+    CommandCode(59,   SERVER, m.SegmentsMerged),
+    CommandCode(60,   SERVER, e.AuthTokenCheckFailed),
+    CommandCode(61,   SERVER, e.ErrorMessage),
+    CommandCode(68,   CLIENT, t.GetTableSegmentInfo),
+    CommandCode(69,   SERVER, t.TableSegmentInfo),
+    CommandCode(70,   CLIENT, t.CreateTableSegment),
+    CommandCode(71,   CLIENT, t.DeleteTableSegment),
+    CommandCode(72,   CLIENT, t.MergeTableSegments),
+    CommandCode(73,   CLIENT, t.SealTableSegment),
+    CommandCode(74,   CLIENT, t.UpdateTableEntries),
+    CommandCode(75,   SERVER, t.TableEntriesUpdated),
+    CommandCode(76,   CLIENT, t.RemoveTableKeys),
+    CommandCode(77,   SERVER, t.TableKeysRemoved),
+    CommandCode(78,   CLIENT, t.ReadTable),
+    CommandCode(79,   SERVER, t.TableRead),
+    CommandCode(80,   SERVER, e.TableSegmentNotEmpty),
+    CommandCode(81,   SERVER, e.TableKeyDoesNotExist),
+    CommandCode(82,   SERVER, e.TableKeyBadVersion),
+    CommandCode(83,   CLIENT, t.ReadTableKeys),
+    CommandCode(84,   SERVER, t.TableKeysRead),
+    CommandCode(85,   CLIENT, t.ReadTableEntries),
+    CommandCode(86,   SERVER, t.TableEntriesRead),
+    CommandCode(87,   SERVER, t.TableEntriesDeltaRead),
+    CommandCode(88,   CLIENT, t.ReadTableEntriesDelta),
+    CommandCode(89,   CLIENT, m.ConditionalBlockEnd),
+    CommandCode(90,   CLIENT, m.MergeSegmentsBatch),
+    CommandCode(91,   SERVER, m.SegmentsBatchMerged),
+    CommandCode(100,  BOTH,   m.KeepAlive),
 )
 # fmt: on
 
-BY_CODE: Final[Mapping[int, Command]] = MappingProxyType({row.code: row for row in COMMANDS})
-BY_CLASS: Final[Mapping[type[Message], Command]] = MappingProxyType(
+BY_CODE: Final[Mapping[int, CommandCode]] = MappingProxyType({row.code: row for row in COMMANDS})
+BY_CLASS: Final[Mapping[type[WireMessage], CommandCode]] = MappingProxyType(
     {row.message: row for row in COMMANDS}
 )

@@ -1,4 +1,4 @@
-"""Forms a block of the early dialect from what a client sends of it.
+"""Forms a block of the early dialect from the messages that bring it.
 
     BeginAppendBlock  Event …                    EndAppendBlock            all, or the first
     BeginAppendBlock  Event …  PartialMessage …  EndAppendBlock  the rest  all, with the cut one

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from hutch.pravega.codec import HEAD, HEAD_BYTES, Codec
-from hutch.pravega.early_commands import EARLY_COMMANDS
-from hutch.pravega.early_messages import FIRST, LAST, MIDDLE, PartialMessage
+from hutch.pravega.codec import HEAD, HEAD_BYTES, DialectCodec
+from hutch.pravega.early_messages import EARLY_COMMANDS, FIRST, LAST, MIDDLE, PartialMessage
 from hutch.pravega.errors import WireError
 
-EARLY: Final = Codec(EARLY_COMMANDS, payload_bytes_max=0xFFFFFF)
+EARLY: Final = DialectCodec(EARLY_COMMANDS, payload_bytes_max=0xFFFFFF)
 WHOLE_BYTES_MAX: Final = 1 << 24
 """Size of the largest message that is sent in parts, with its head."""
 PART_HEAD_BYTES: Final = HEAD_BYTES + 1
 """Bytes of a PartialMessage before its data."""
 
 
-class Parts:
+class MessageParts:
     """Joins the parts of one message after the other.
 
     Attributes:
@@ -77,7 +76,7 @@ class Parts:
 
 
 def cut(frame: bytes, part_bytes_max: int) -> bytes:
-    """Return the frame as parts of at most so many bytes, one behind the other.
+    """Return the frame as parts of limited size in bytes, one behind the other.
 
     Args:
         frame: A whole frame.

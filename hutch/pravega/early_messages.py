@@ -1,12 +1,15 @@
-"""Messages of the early dialect. Their fields are in the order of the draft, and are their bytes.
+"""The early dialect of Pravega's wire protocol: its messages, and its table of commands.
 
-An Event is that of today's dialect. `early_commands.py` says which code a class has.
+The fields of a message are in the order of the draft, and are its bytes. An Event is that of
+today's dialect. The draft fixes no codes: these are of the first servers, from 2016.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from hutch.pravega.layout import Message
+from hutch.pravega.commands import BOTH, CLIENT, SERVER, CommandCode
+from hutch.pravega.layout import WireMessage
+from hutch.pravega.messages import Event
 from hutch.pravega.wire_types import Boolean, Byte, Id, Int, Long, Rest, Text
 
 FIRST: Final = 0
@@ -16,7 +19,7 @@ LAST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class PartialMessage(Message):
+class PartialMessage(WireMessage):
     """Brings a part of a message that was cut: 0 is its first, 1 a middle one, 2 its last."""
 
     part: Byte
@@ -24,14 +27,14 @@ class PartialMessage(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAlive(Message):
+class KeepAlive(WireMessage):
     """Shows that a side is there; the server sends it back with its data."""
 
     data: Rest = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class SetupAppend(Message):
+class SetupAppend(WireMessage):
     """Opens an appender on a segment."""
 
     connection_id: Id
@@ -39,7 +42,7 @@ class SetupAppend(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class AppendSetup(Message):
+class AppendSetup(WireMessage):
     """Gives the offset behind the appender's last stored block, 0 if it is new."""
 
     segment: Text
@@ -48,7 +51,7 @@ class AppendSetup(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class BeginAppendBlock(Message):
+class BeginAppendBlock(WireMessage):
     """Begins a block; gives its offset, and the most bytes of messages before its end."""
 
     connection_id: Id
@@ -57,7 +60,7 @@ class BeginAppendBlock(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class EndAppendBlock(Message):
+class EndAppendBlock(WireMessage):
     """Ends a block; gives the offset behind it and its size as it is stored."""
 
     connection_id: Id
@@ -66,7 +69,7 @@ class EndAppendBlock(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class DataAppended(Message):
+class DataAppended(WireMessage):
     """Says that all blocks up to an offset are stored."""
 
     connection_id: Id
@@ -74,7 +77,7 @@ class DataAppended(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSegment(Message):
+class ReadSegment(WireMessage):
     """Asks for bytes from an offset on; at the tail the answer waits for them."""
 
     segment: Text
@@ -83,7 +86,7 @@ class ReadSegment(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentRead(Message):
+class SegmentRead(WireMessage):
     """Brings bytes of a segment; a read has as many of these as it takes."""
 
     segment: Text
@@ -91,3 +94,20 @@ class SegmentRead(Message):
     at_tail: Boolean
     end_of_segment: Boolean
     data: Rest = field(repr=False)
+
+
+# fmt: off
+EARLY_COMMANDS: Final = (
+    #       code  from    message
+    CommandCode(-2,   BOTH,   PartialMessage),
+    CommandCode(0,    CLIENT, Event),
+    CommandCode(1,    CLIENT, SetupAppend),
+    CommandCode(2,    SERVER, AppendSetup),
+    CommandCode(3,    CLIENT, BeginAppendBlock),
+    CommandCode(4,    CLIENT, EndAppendBlock),
+    CommandCode(5,    SERVER, DataAppended),
+    CommandCode(8,    CLIENT, ReadSegment),
+    CommandCode(9,    SERVER, SegmentRead),
+    CommandCode(100,  BOTH,   KeepAlive),
+)
+# fmt: on

@@ -5,7 +5,7 @@ The server's stack trace is text for people, and may be empty.
 
 from dataclasses import dataclass, field
 
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import UNKNOWN, SegmentReply
 from hutch.pravega.wire_types import Id, Int, Long, Text
 
@@ -42,7 +42,7 @@ class NoSuchSegment(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class InvalidEventNumber(Message):
+class InvalidEventNumber(WireMessage):
     """Says that the writer's number is not the stored one, and ends the writer."""
 
     writer_id: Id
@@ -61,7 +61,7 @@ class SegmentIsTruncated(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class OperationUnsupported(Message):
+class OperationUnsupported(WireMessage):
     """Says that the server does not do this."""
 
     request_id: Long
@@ -70,7 +70,7 @@ class OperationUnsupported(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class AuthTokenCheckFailed(Message):
+class AuthTokenCheckFailed(WireMessage):
     """Says that the token does not allow it: code 0 refused, 1 expired, -1 unspecified."""
 
     request_id: Long

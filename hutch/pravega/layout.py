@@ -1,4 +1,4 @@
-"""The layouts of the messages of Pravega's protocol, and what they have in common."""
+"""The layouts of the messages of Pravega's protocol, and their common part."""
 
 import struct
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from hutch.pravega.errors import ListTooLong, WireError
 M = TypeVar("M")
 
 
-class Message:
+class WireMessage:
     """Base of all messages."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong(Message):
+class TooLong(WireMessage):
     """A request with a list of too many items, which is refused; in no row of a table.
 
     Attributes:
@@ -31,7 +31,7 @@ class TooLong(Message):
     reason: str
 
 
-class Layout(layout.MessageLayout[M]):
+class PayloadLayout(layout.Layout[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:
@@ -99,6 +99,6 @@ class Layout(layout.MessageLayout[M]):
             raise ValueError(f"{self.make.__name__}: {error}") from error
 
 
-def layout_of(message_class: type[M]) -> Layout[M]:
+def layout_of(message_class: type[M]) -> PayloadLayout[M]:
     """Return the layout of a message class, made at the first call."""
-    return Layout[Any].of(message_class)
+    return PayloadLayout[Any].of(message_class)

@@ -7,7 +7,7 @@ client may give it any meaning. `commands.py` says which code a class has, and w
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
-from hutch.pravega.layout import Layout, Message
+from hutch.pravega.layout import PayloadLayout, WireMessage
 from hutch.pravega.wire_types import (
     STRING_TYPE,
     Boolean,
@@ -38,7 +38,7 @@ SOURCES_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hello(Message):
+class Hello(WireMessage):
     """Tells the versions that a side speaks; the client's comes first."""
 
     high_version: Int
@@ -46,7 +46,7 @@ class Hello(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAlive(Message):
+class KeepAlive(WireMessage):
     """Shows that a side is there; a server sends it back."""
 
 
@@ -54,7 +54,7 @@ class KeepAlive(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SetupAppend(Message):
+class SetupAppend(WireMessage):
     """Opens a writer on a segment."""
 
     request_id: Long
@@ -64,7 +64,7 @@ class SetupAppend(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class AppendSetup(Message):
+class AppendSetup(WireMessage):
     """Gives the writer's last event number, -2^63 if it is new."""
 
     request_id: Long
@@ -74,7 +74,7 @@ class AppendSetup(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class AppendBlock(Message):
+class AppendBlock(WireMessage):
     """Brings events before their number is known; an AppendBlockEnd follows."""
 
     writer_id: Id
@@ -82,7 +82,7 @@ class AppendBlock(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class AppendBlockEnd(Message):
+class AppendBlockEnd(WireMessage):
     """Ends an append: says how much of the block are whole events, and brings what is missing."""
 
     writer_id: Id
@@ -94,28 +94,28 @@ class AppendBlockEnd(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Message):
+class Event(WireMessage):
     """Holds one event inside a block, in the form in which it is stored; never sent alone."""
 
     data: Rest = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class PartialEvent(Message):
+class PartialEvent(WireMessage):
     """Holds the beginning of an event at the end of a block; its rest is in the AppendBlockEnd."""
 
     data: Rest = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Padding(Message):
+class Padding(WireMessage):
     """Fills the end of a block; ignored when it is sent alone."""
 
     data: Rest = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionalAppend(Message):
+class ConditionalAppend(WireMessage):
     """Appends one event if the segment has the expected length."""
 
     writer_id: Id
@@ -126,7 +126,7 @@ class ConditionalAppend(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionalBlockEnd(Message):
+class ConditionalBlockEnd(WireMessage):
     """Appends bytes without an event's head if the segment has the expected length."""
 
     writer_id: Id
@@ -137,7 +137,7 @@ class ConditionalBlockEnd(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class DataAppended(Message):
+class DataAppended(WireMessage):
     """Says that all events up to a number are stored."""
 
     writer_id: Id
@@ -148,7 +148,7 @@ class DataAppended(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionalCheckFailed(Message):
+class ConditionalCheckFailed(WireMessage):
     """Says that the segment did not have the expected length; nothing was written."""
 
     writer_id: Id
@@ -160,7 +160,7 @@ class ConditionalCheckFailed(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSegment(Message):
+class ReadSegment(WireMessage):
     """Asks for bytes from an offset on; at the tail the answer waits for them."""
 
     segment: Text
@@ -171,7 +171,7 @@ class ReadSegment(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentRead(Message):
+class SegmentRead(WireMessage):
     """Brings bytes of a segment, of any length."""
 
     segment: Text
@@ -183,7 +183,7 @@ class SegmentRead(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentRequest(Message):
+class SegmentRequest(WireMessage):
     """A request that names a segment and nothing else."""
 
     request_id: Long
@@ -192,7 +192,7 @@ class SegmentRequest(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentReply(Message):
+class SegmentReply(WireMessage):
     """An answer that names a segment and nothing else."""
 
     request_id: Long
@@ -217,7 +217,7 @@ class StreamSegmentInfo(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class LocateOffset(Message):
+class LocateOffset(WireMessage):
     """Asks for the beginning of the event that holds an offset."""
 
     request_id: Long
@@ -237,7 +237,7 @@ class OffsetLocated(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateSegment(Message):
+class CreateSegment(WireMessage):
     """Creates a segment; scale type 0 is none, 1 KB/s, 2 events/s."""
 
     request_id: Long
@@ -254,7 +254,7 @@ class SegmentCreated(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTransientSegment(Message):
+class CreateTransientSegment(WireMessage):
     """Creates a segment that the server names, and deletes when the connection ends."""
 
     request_id: Long
@@ -284,7 +284,7 @@ class SegmentDeleted(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateSegmentPolicy(Message):
+class UpdateSegmentPolicy(WireMessage):
     """Changes rate and scale type of a segment."""
 
     request_id: Long
@@ -300,7 +300,7 @@ class SegmentPolicyUpdated(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class TruncateSegment(Message):
+class TruncateSegment(WireMessage):
     """Moves the start of a segment: what lies before is gone."""
 
     request_id: Long
@@ -315,7 +315,7 @@ class SegmentTruncated(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeUpdate(Message):
+class AttributeUpdate(WireMessage):
     """One change of an attribute, inside a MergeSegments; type 1 replaces, 4 replaces if equal."""
 
     attribute_id: Id
@@ -325,7 +325,7 @@ class AttributeUpdate(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeSegments(Message):
+class MergeSegments(WireMessage):
     """Appends a segment to another one and deletes it, if attributes have expected values."""
 
     request_id: Long
@@ -333,12 +333,12 @@ class MergeSegments(Message):
     source: Text
     token: Text = field(repr=False)
     attribute_updates: Annotated[
-        tuple[AttributeUpdate, ...], Items(Layout(AttributeUpdate), ATTRIBUTE_UPDATES_MAX)
+        tuple[AttributeUpdate, ...], Items(PayloadLayout(AttributeUpdate), ATTRIBUTE_UPDATES_MAX)
     ] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentsMerged(Message):
+class SegmentsMerged(WireMessage):
     """Gives the target's length behind what was merged."""
 
     request_id: Long
@@ -348,7 +348,7 @@ class SegmentsMerged(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeSegmentsBatch(Message):
+class MergeSegmentsBatch(WireMessage):
     """Appends segments to another one, in order, and deletes them."""
 
     request_id: Long
@@ -358,7 +358,7 @@ class MergeSegmentsBatch(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class MergedSource(Message):
+class MergedSource(WireMessage):
     """One source and the target's length behind it, inside a SegmentsBatchMerged."""
 
     source: Text
@@ -366,19 +366,19 @@ class MergedSource(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentsBatchMerged(Message):
+class SegmentsBatchMerged(WireMessage):
     """Gives the target's length behind each of the sources."""
 
     request_id: Long
     target: Text
-    sources: Annotated[tuple[MergedSource, ...], Items(Layout(MergedSource))]
+    sources: Annotated[tuple[MergedSource, ...], Items(PayloadLayout(MergedSource))]
 
 
 # ---- attributes ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class GetSegmentAttribute(Message):
+class GetSegmentAttribute(WireMessage):
     """Asks for the value of an attribute."""
 
     request_id: Long
@@ -388,7 +388,7 @@ class GetSegmentAttribute(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentAttribute(Message):
+class SegmentAttribute(WireMessage):
     """Gives the value of an attribute, -2^63 if it is not set."""
 
     request_id: Long
@@ -396,7 +396,7 @@ class SegmentAttribute(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateSegmentAttribute(Message):
+class UpdateSegmentAttribute(WireMessage):
     """Sets an attribute if it has the expected value."""
 
     request_id: Long
@@ -408,7 +408,7 @@ class UpdateSegmentAttribute(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentAttributeUpdated(Message):
+class SegmentAttributeUpdated(WireMessage):
     """Tells whether the attribute was set."""
 
     request_id: Long

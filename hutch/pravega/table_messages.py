@@ -5,7 +5,7 @@ The version of a key is -2^63 for any, -1 for a key that the table does not have
 
 from dataclasses import dataclass, field
 
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import UNKNOWN, SegmentReply, SegmentRequest
 from hutch.pravega.wire_types import Boolean, Data, Entries, Int, Keys, Long, Longs, Text
 
@@ -20,7 +20,7 @@ class CreateTableSegment(SegmentRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTableSegment(Message):
+class DeleteTableSegment(WireMessage):
     """Deletes a table."""
 
     request_id: Long
@@ -45,7 +45,7 @@ class TableSegmentInfo(SegmentReply):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeTableSegments(Message):
+class MergeTableSegments(WireMessage):
     """Merges a table into another one; servers from 0.10 on don't have it."""
 
     request_id: Long
@@ -68,7 +68,7 @@ class UpdateTableEntries(SegmentRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class TableEntriesUpdated(Message):
+class TableEntriesUpdated(WireMessage):
     """Gives the new versions of the keys, in their order."""
 
     request_id: Long

@@ -52,7 +52,7 @@ NO_KEY: Final = -1
 """A key's version that says that the table does not have it."""
 
 
-class WireType(layout.FieldType[T], Protocol[T]):
+class PayloadType(layout.WireType[T], Protocol[T]):
     """The form of one field in a payload.
 
     Attributes:
@@ -63,7 +63,7 @@ class WireType(layout.FieldType[T], Protocol[T]):
     def bytes_min(self) -> int: ...
 
 
-class Number(layout.FixedNumber[T]):
+class Number(layout.Fixed[T]):
     """A number of fixed size: one format character of the struct module."""
 
     malformed = WireError
@@ -85,7 +85,7 @@ def taken(payload: memoryview, position: int, size: int, name: str) -> tuple[byt
     return payload[position:end].tobytes(), end
 
 
-class String:
+class JavaString:
     """Text of at most 65,535 bytes of modified UTF-8."""
 
     name: Final = "string"
@@ -118,7 +118,7 @@ class Uuid:
         target += value.bytes
 
 
-class Bytes:
+class SizedBytes:
     """Bytes behind their size."""
 
     name: Final = "data"
@@ -133,7 +133,7 @@ class Bytes:
         target += value
 
 
-class Remainder:
+class PayloadRest:
     """The bytes that are left of the payload."""
 
     name: Final = "rest"
@@ -172,7 +172,7 @@ class Items(Generic[T]):
     bytes_min: Final = INT_BYTES
 
     def __init__(
-        self, item: WireType[T], most: int = LIST_ITEMS_MAX, at_once: AtOnce[T] | None = None
+        self, item: PayloadType[T], most: int = LIST_ITEMS_MAX, at_once: AtOnce[T] | None = None
     ) -> None:
         """Describe a list.
 
@@ -268,25 +268,25 @@ class Value:
         DATA_TYPE.write(value, target)
 
 
-class TableEntry(NamedTuple):
+class KeyAndValue(NamedTuple):
     """A key with its version, and its value."""
 
     key: TableKey
     value: bytes
 
 
-class Entry:
+class EntryType:
     """A table's entry."""
 
     name: Final = "(key key, value value)"
     bytes_min: Final = Key.bytes_min + Value.bytes_min
 
-    def read(self, payload: memoryview, position: int) -> tuple[TableEntry, int]:
+    def read(self, payload: memoryview, position: int) -> tuple[KeyAndValue, int]:
         key, position = KEY_TYPE.read(payload, position)
         value, position = VALUE_TYPE.read(payload, position)
-        return TableEntry(key, value), position
+        return KeyAndValue(key, value), position
 
-    def write(self, value: TableEntry, target: bytearray) -> None:
+    def write(self, value: KeyAndValue, target: bytearray) -> None:
         KEY_TYPE.write(value.key, target)
         VALUE_TYPE.write(value.value, target)
 
@@ -299,16 +299,18 @@ def _keys(payload: memoryview, position: int, count: int) -> tuple[list[TableKey
     return found
 
 
-def _entries(payload: memoryview, position: int, count: int) -> tuple[list[TableEntry], int] | None:
+def _entries(
+    payload: memoryview, position: int, count: int
+) -> tuple[list[KeyAndValue], int] | None:
     if table_items is None:
         return None
-    found: tuple[list[TableEntry], int] | None
-    found = table_items.entries(payload, position, count, TableKey, TableEntry)
+    found: tuple[list[KeyAndValue], int] | None
+    found = table_items.entries(payload, position, count, TableKey, KeyAndValue)
     return found
 
 
-STRING_TYPE: Final = String()
-DATA_TYPE: Final = Bytes()
+STRING_TYPE: Final = JavaString()
+DATA_TYPE: Final = SizedBytes()
 KEY_TYPE: Final = Key()
 VALUE_TYPE: Final = Value()
 
@@ -319,8 +321,8 @@ Boolean = Annotated[bool, Number[bool]("boolean", "?")]
 Text = Annotated[str, STRING_TYPE]
 Id = Annotated[UUID, Uuid()]
 Data = Annotated[bytes, DATA_TYPE]
-Rest = Annotated[bytes, Remainder()]
+Rest = Annotated[bytes, PayloadRest()]
 EventData = Annotated[bytes, StoredEvent()]
 Keys = Annotated[tuple[TableKey, ...], Items(KEY_TYPE, TABLE_ITEMS_MAX, _keys)]
-Entries = Annotated[tuple[TableEntry, ...], Items(Entry(), TABLE_ITEMS_MAX, _entries)]
+Entries = Annotated[tuple[KeyAndValue, ...], Items(EntryType(), TABLE_ITEMS_MAX, _entries)]
 Longs = Annotated[tuple[int, ...], Items(LONG_TYPE)]

@@ -23,11 +23,11 @@ from hutch.stream.commands import (
     SERVER,
     STANDARD,
     Command,
+    CommandTable,
     Sender,
-    Table,
 )
 from hutch.stream.errors import MalformedFrame, UnknownCommand
-from hutch.stream.layout import Layout, layout_of
+from hutch.stream.layout import FrameLayout, layout_of
 from hutch.stream.messages import Message
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class _Shape(NamedTuple):
     command: Command
     version: int
     is_response: bool
-    layout: Layout[Message]
+    layout: FrameLayout[Message]
 
 
 @cache
-def _shapes_sent_by(side: Sender, table: Table) -> dict[bytes, _Shape]:
+def _shapes_sent_by(side: Sender, table: CommandTable) -> dict[bytes, _Shape]:
     """Map each head (key and version) that `side` may send to the shape of the rest."""
     other = Sender.BOTH & ~side
     shapes: dict[bytes, _Shape] = {}
@@ -87,7 +87,7 @@ def _shapes_sent_by(side: Sender, table: Table) -> dict[bytes, _Shape]:
     return shapes
 
 
-def decode_request(frame: Buffer, table: Table = STANDARD) -> Decoded:
+def decode_request(frame: Buffer, table: CommandTable = STANDARD) -> Decoded:
     """Decode a frame that a client sent: a request, or its answer to the server.
 
     Args:
@@ -101,7 +101,7 @@ def decode_request(frame: Buffer, table: Table = STANDARD) -> Decoded:
     return _decode(bytes(frame), _shapes_sent_by(CLIENT, table))
 
 
-def decode_reply(frame: Buffer, table: Table = STANDARD) -> Decoded:
+def decode_reply(frame: Buffer, table: CommandTable = STANDARD) -> Decoded:
     """Decode a frame that a server sent: an answer, or a command of its own.
 
     Args and errors are those of `decode_request`.
@@ -217,7 +217,7 @@ def _encode(
 ) -> bytes:
     if (correlation_id is not None) is not row.is_correlated:
         raise ValueError(f"{row.name} with correlation id {correlation_id}")
-    layout: Layout[Any] = layout_of(type(message))
+    layout: FrameLayout[Any] = layout_of(type(message))
     frame = bytearray(SIZE_BYTES)
     try:
         frame += _HEAD.pack(key, version)

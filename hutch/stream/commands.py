@@ -189,7 +189,7 @@ NOT_LISTED: Final = frozenset({"sasl_authenticate", "exchange_command_versions"}
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CommandTable:
     """Commands that the two sides of a session speak; codec and dispatch follow it.
 
     Attributes:
@@ -215,6 +215,6 @@ def _listed(commands: Iterable[Command]) -> Iterator[m.CommandVersions]:
             yield m.CommandVersions(command.key, 1, command.version_max)
 
 
-STANDARD: Final = Table(COMMANDS)
+STANDARD: Final = CommandTable(COMMANDS)
 """Commands of RabbitMQ, which every session speaks."""
 BY_NAME: Final = STANDARD.by_name

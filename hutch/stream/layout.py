@@ -10,7 +10,7 @@ from hutch.stream.errors import MalformedFrame
 M = TypeVar("M")
 
 
-class Layout(layout.MessageLayout[M]):
+class FrameLayout(layout.Layout[M]):
     """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:
@@ -53,6 +53,6 @@ class Layout(layout.MessageLayout[M]):
         return message
 
 
-def layout_of(message_class: type[M]) -> Layout[M]:
+def layout_of(message_class: type[M]) -> FrameLayout[M]:
     """Return the layout of a message class, made at the first call."""
-    return Layout[Any].of(message_class)
+    return FrameLayout[Any].of(message_class)

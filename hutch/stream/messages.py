@@ -14,9 +14,9 @@ from typing import Annotated, Final
 
 from hutch.stream import wire_types
 from hutch.stream.codes import ResponseCode
-from hutch.stream.layout import Layout
+from hutch.stream.layout import FrameLayout
 from hutch.stream.offsets import NONE, OffsetSpec, OffsetType, at_offset
-from hutch.stream.wire_types import STRING_TYPE, Fixed
+from hutch.stream.wire_types import STRING_TYPE, FixedNumber
 
 STARTING_TYPES: Final = frozenset(OffsetType) - {OffsetType.NONE}
 CODES: Final = {int(code): code for code in ResponseCode}
@@ -33,13 +33,13 @@ def code_of(number: int) -> int:
     return CODES.get(number, number)
 
 
-U8 = Annotated[int, Fixed("u8", "B", 0)]
-I16 = Annotated[int, Fixed("i16", "h", 0)]
+U8 = Annotated[int, FixedNumber("u8", "B", 0)]
+I16 = Annotated[int, FixedNumber("i16", "h", 0)]
 U16 = Annotated[int, wire_types.U16_TYPE]
 U32 = Annotated[int, wire_types.U32_TYPE]
 U64 = Annotated[int, wire_types.U64_TYPE]
-Truth = Annotated[bool, Fixed("u8", "?", zero=False)]
-Code = Annotated[int, Fixed("u16", "H", 0, code_of)]
+Truth = Annotated[bool, FixedNumber("u8", "?", zero=False)]
+Code = Annotated[int, FixedNumber("u16", "H", 0, code_of)]
 String = Annotated[str, STRING_TYPE]
 NullableBytes = Annotated[bytes | None, wire_types.NullableBytes()]
 Body = Annotated[bytes, wire_types.Remainder()]
@@ -112,7 +112,7 @@ class PublishError(Message):
     """Says which entries are not stored, each with its code."""
 
     publisher_id: U8
-    errors: Annotated[tuple[PublishingError, ...], wire_types.Counted(Layout(PublishingError))]
+    errors: Annotated[tuple[PublishingError, ...], wire_types.Counted(FrameLayout(PublishingError))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class CommandVersions(Message):
 COMMAND_VERSIONS_BYTES_MAX: Final = 6 << 15
 CommandVersionsList = Annotated[
     tuple[CommandVersions, ...],
-    wire_types.Rest(Layout(CommandVersions), COMMAND_VERSIONS_BYTES_MAX),
+    wire_types.Rest(FrameLayout(CommandVersions), COMMAND_VERSIONS_BYTES_MAX),
 ]
 
 
@@ -403,8 +403,8 @@ class StreamMetadata(Message):
 class MetadataReply(Message):
     """The places of streams. It has no code of its own: each stream has one."""
 
-    brokers: Annotated[tuple[Broker, ...], wire_types.Counted(Layout(Broker))]
-    streams: Annotated[tuple[StreamMetadata, ...], wire_types.Counted(Layout(StreamMetadata))]
+    brokers: Annotated[tuple[Broker, ...], wire_types.Counted(FrameLayout(Broker))]
+    streams: Annotated[tuple[StreamMetadata, ...], wire_types.Counted(FrameLayout(StreamMetadata))]
 
 
 @dataclass(frozen=True, slots=True)

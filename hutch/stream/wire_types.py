@@ -28,7 +28,7 @@ _BYTES_SIZE_BYTES: Final = 4
 COUNT_BYTES: Final = 4
 
 
-class WireType(layout.FieldType[T], Protocol[T]):
+class FieldType(layout.WireType[T], Protocol[T]):
     """The form of one field in a frame.
 
     Attributes:
@@ -42,7 +42,7 @@ class WireType(layout.FieldType[T], Protocol[T]):
     def is_last(self) -> bool: ...
 
 
-class Fixed(layout.FixedNumber[T]):
+class FixedNumber(layout.Fixed[T]):
     """A number of fixed size: one format character of the struct module."""
 
     malformed = MalformedFrame
@@ -222,7 +222,7 @@ class Remainder:
 
 
 class Counted(Generic[T]):
-    """A list whose count is trusted, once the frame is seen to have room for so many items.
+    """A list whose count is trusted, once the frame is seen to have room for its items.
 
     Args:
         item: Type of the items; each takes at least a byte.
@@ -231,7 +231,7 @@ class Counted(Generic[T]):
 
     is_last: Final = False
 
-    def __init__(self, item: WireType[T], count_max: int | None = None) -> None:
+    def __init__(self, item: FieldType[T], count_max: int | None = None) -> None:
         self.name: Final = f"list of {item.name}"
         self.zero: Final[tuple[T, ...]] = ()
         self.item: Final = item
@@ -253,17 +253,17 @@ class Counted(Generic[T]):
 
     def write(self, value: tuple[T, ...], target: bytearray) -> None:
         target += len(value).to_bytes(COUNT_BYTES)
-        if isinstance(value, Written):
+        if isinstance(value, WrittenItems):
             target += value.content
             return
         for item in value:
             self.item.write(item, target)
 
 
-class Written(Generic[T]):
+class WrittenItems(Generic[T]):
     """A list whose items are written as they are added, so that a long one never blocks."""
 
-    def __init__(self, item: WireType[T]) -> None:
+    def __init__(self, item: FieldType[T]) -> None:
         self._item = item
         self._count = 0
         self.content = bytearray()
@@ -277,7 +277,7 @@ class Written(Generic[T]):
         self._count += 1
 
 
-class RestItem(WireType[T], Protocol[T]):
+class RestItem(FieldType[T], Protocol[T]):
     """Type of the items of a list that ends the frame: it can read many at once."""
 
     def read_rest(self, frame: bytes, position: int) -> list[T]:
@@ -452,7 +452,7 @@ class Trailing(Generic[T]):
 
     is_last: Final = True
 
-    def __init__(self, inner: WireType[T], slack_bytes: int = 0) -> None:
+    def __init__(self, inner: FieldType[T], slack_bytes: int = 0) -> None:
         self.name: Final = f"optional {inner.name}"
         self.inner: Final = inner
         self._slack_bytes: Final = slack_bytes
@@ -471,9 +471,9 @@ class Trailing(Generic[T]):
             self.inner.write(value, target)
 
 
-U16_TYPE: Final = Fixed("u16", "H", 0)
-U32_TYPE: Final = Fixed("u32", "I", 0)
-U64_TYPE: Final = Fixed("u64", "Q", 0)
-I64_TYPE: Final = Fixed("i64", "q", 0)
+U16_TYPE: Final = FixedNumber("u16", "H", 0)
+U32_TYPE: Final = FixedNumber("u32", "I", 0)
+U64_TYPE: Final = FixedNumber("u64", "Q", 0)
+I64_TYPE: Final = FixedNumber("i64", "q", 0)
 STRING_TYPE: Final = String()
 OFFSET_NUMBERS: Final = {OffsetType.OFFSET: U64_TYPE, OffsetType.TIMESTAMP: I64_TYPE}

@@ -8,7 +8,7 @@ from hutch.client.connection import Connection
 from hutch.client.errors import require_ok
 from hutch.client.login import Endpoint
 from hutch.stream import pipeline
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Bounds, Cluster
 

@@ -7,21 +7,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from hutch.stream.pipeline_messages import Border
+from hutch.stream.pipeline import RangeBorder
 from pyspark_hutch.planning.admission import WHOLE
 
 FINE_BYTES: Final = 4 << 20
 """Pieces of fewer bytes need borders beside those of the index, which are 256 KiB apart or so."""
 
 
-def merged(borders: Iterable[Border]) -> list[Border]:
+def merged(borders: Iterable[RangeBorder]) -> list[RangeBorder]:
     """Return borders of plans that begin with one chunk, in their order, each once."""
     bytes_at = {border.offset: border.size_bytes for border in borders}
-    return [Border(offset, bytes_at[offset]) for offset in sorted(bytes_at)]
+    return [RangeBorder(offset, bytes_at[offset]) for offset in sorted(bytes_at)]
 
 
 def cuts(
-    borders: Sequence[Border], low: int, high: int, *, count: int, bytes_max: int | None
+    borders: Sequence[RangeBorder], low: int, high: int, *, count: int, bytes_max: int | None
 ) -> list[int]:
     """Return where to cut a range, between its ends.
 
@@ -62,7 +62,7 @@ def _nearest(sizes: Sequence[int], wanted: float, first: int) -> int:
     return above
 
 
-def rows_within(borders: Sequence[Border], low: int, high: int, bytes_max: float) -> int:
+def rows_within(borders: Sequence[RangeBorder], low: int, high: int, bytes_max: float) -> int:
     """Return how many rows of a range fit into some bytes; between borders rows count as equal.
 
     Args:
@@ -79,7 +79,7 @@ def rows_within(borders: Sequence[Border], low: int, high: int, bytes_max: float
     return max(0, min(offset, high) - low)
 
 
-def rows_to_border(borders: Sequence[Border], low: int, high: int, bytes_max: float) -> int:
+def rows_to_border(borders: Sequence[RangeBorder], low: int, high: int, bytes_max: float) -> int:
     """Return how many rows of a range fit into some bytes, to a border if one is near.
 
     They end at a border if that takes most of the bytes; else where `rows_within` says.
@@ -97,7 +97,7 @@ def rows_to_border(borders: Sequence[Border], low: int, high: int, bytes_max: fl
     return rows_within(borders, low, high, skipped + bytes_max)
 
 
-def bytes_at(borders: Sequence[Border], offset: int) -> float:
+def bytes_at(borders: Sequence[RangeBorder], offset: int) -> float:
     """Return the bytes from the first border to an offset; between borders rows count as equal."""
     behind = bisect_right([border.offset for border in borders], offset)
     if behind in {0, len(borders)}:
@@ -107,7 +107,9 @@ def bytes_at(borders: Sequence[Border], offset: int) -> float:
     return before.size_bytes + part * (after.size_bytes - before.size_bytes)
 
 
-def around(borders: Sequence[Border], size_bytes: float) -> tuple[Border, Border | None]:
+def around(
+    borders: Sequence[RangeBorder], size_bytes: float
+) -> tuple[RangeBorder, RangeBorder | None]:
     """Return the last border with at most these bytes before it, and the next if there is one."""
     behind = bisect_right([border.size_bytes for border in borders], size_bytes)
     return borders[behind - 1], borders[behind] if behind < len(borders) else None

@@ -10,7 +10,7 @@ from typing import Final
 
 from hutch.client.errors import Refused
 from hutch.client.login import Endpoint
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.client.descriptions import (
@@ -146,7 +146,7 @@ class PipelineFacts:
         if answer is None:
             row_bytes = {stream: sizes[stream] / backlog[stream] for stream in reaches}
             return share(backlog, bytes_max, row_bytes, passed)
-        borders: dict[str, Sequence[p.Border]] = {
+        borders: dict[str, Sequence[p.RangeBorder]] = {
             one.name: one.borders for one in answer.streams if len(one.borders) > 1
         }
         row_bytes = {name: _row_bytes(told) for name, told in borders.items()}
@@ -167,9 +167,9 @@ class PipelineFacts:
         self,
         found: StreamsFound,
         ahead: Mapping[str, Reach],
-        borders: Mapping[str, Sequence[p.Border]],
+        borders: Mapping[str, Sequence[p.RangeBorder]],
         parts: Mapping[str, float],
-    ) -> dict[str, Sequence[p.Border]]:
+    ) -> dict[str, Sequence[p.RangeBorder]]:
         """Return closer borders for streams whose part of a budget ends far from those there are.
 
         Args:
@@ -190,7 +190,7 @@ class PipelineFacts:
                 if low < offset <= high
             ]
         answer = planned(self._cluster, ranges) if ranges else None
-        closer: dict[str, list[p.Border]] = {}
+        closer: dict[str, list[p.RangeBorder]] = {}
         for one in answer.streams if answer is not None else ():
             # After retention the sizes would be counted from another chunk.
             if one.borders and one.borders[0] == borders[one.name][0]:
@@ -229,7 +229,7 @@ def _bytes_of(held: Bounds, rows: int) -> int:
     return max(1, (held.size_bytes or 0) * rows // max(1, held.next - held.first))
 
 
-def _row_bytes(borders: Sequence[p.Border]) -> float:
+def _row_bytes(borders: Sequence[p.RangeBorder]) -> float:
     """Return the bytes of a row between the first and the last of at least two borders."""
     first, last = borders[0], borders[-1]
     return max(1, last.size_bytes) / max(1, last.offset - first.offset)
@@ -305,7 +305,7 @@ class _Request:
 
         A stream that cannot be planned now is one split: its task finds out why.
         """
-        borders: list[list[p.Border]] = [[] for _ in self._filled]
+        borders: list[list[p.RangeBorder]] = [[] for _ in self._filled]
         is_kept = [True] * len(self._filled)
         for index, told in zip(self._owners, answer.streams, strict=True):
             is_kept[index] &= told.code == ResponseCode.OK

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hutch.client.errors import ClientError, Refused, require_ok
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.stages import Purpose

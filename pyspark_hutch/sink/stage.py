@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from pyspark_hutch.encoding.frames import Packer, PublishFrame
 
 

@@ -23,7 +23,7 @@ from hutch.client.errors import (
 )
 from hutch.formats.chunk import ENTRIES_MAX
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.frames import SIZE_BYTES, FrameLimits, Ids, PublishFrame
 from pyspark_hutch.encoding.messages import Messages

@@ -1,4 +1,4 @@
-"""Damage that an opening or a check has found: what is wrong, and where."""
+"""Damage that an opening or a check has found: the fault, and its place."""
 
 import logging
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Damage(NamedTuple):
     position: int | None = None
 
     def __str__(self) -> str:
-        """Return the line for a log: what is wrong, then where."""
+        """Return the line for a log: the fault, then its place."""
         where = {"segment": self.segment, "file": self.file, "position": self.position}
         return " ".join(
             [
@@ -33,7 +33,7 @@ class Damage(NamedTuple):
 
 
 class Findings:
-    """Takes what an opening finds and does about it; each is a line of the log at once.
+    """Takes the damage that an opening finds and its repairs; each is a line of the log at once.
 
     Attributes:
         found: Damage.
@@ -55,6 +55,6 @@ class Findings:
         log.error("%s", damage)
 
     def note(self, line: str) -> None:
-        """Note what is left out, and log it."""
+        """Note a thing that is left out, and log it."""
         self.notes.append(line)
         log.warning("%s", line)

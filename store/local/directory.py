@@ -43,7 +43,7 @@ class Found(enum.Enum):
 
 
 def look_into(directory: Path) -> Found:
-    """Say what is in a directory, which may be missing. A damaged store is a store.
+    """Return the contents of a directory, which may be missing. A damaged store is a store.
 
     Raises:
         OtherFormat: It is a store, with another number of the stored form.
@@ -73,7 +73,7 @@ def has_data(directory: Path) -> bool:
 
 
 def was_damaged(directory: Path) -> bool:
-    """Return whether a store holds what an opening that found damage has set aside. OSError."""
+    """Return whether a store holds files that an opening has set aside as damaged. OSError."""
     return any(_within(directory / SET_ASIDE))
 
 

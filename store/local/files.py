@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""The one door to the operating system's files: nothing else in the store touches `os`.
+"""The only way to the operating system's files: nothing else in the store touches `os`.
 
 A test puts another implementation here that records every call, so keep the calls few and plain.
 Paths are relative to the data directory ("" is the directory itself, "data/7" a file in it) and
@@ -293,14 +293,14 @@ class JournalSync:
         return self._mean_ns < _QUICK_NS
 
     def sync(self, fileno: int, done: Callable[[StoreError | None], object]) -> None:
-        """Sync the data of a file; `done` gets what failed. Started, and one at a time."""
+        """Sync the data of a file; `done` gets the error, if any. Started, and one at a time."""
         assert self._done is None
         self._done = done
         self._began_ns = time.perf_counter_ns()
         os.write(self._requests, fileno.to_bytes(NUMBER_BYTES, sys.byteorder, signed=True))
 
     def sync_now(self, fileno: int) -> StoreError | None:
-        """Sync the data of a file before this returns; gives what failed."""
+        """Sync the data of a file before this returns; the error is returned, if any."""
         self._began_ns = time.perf_counter_ns()
         try:
             os.fdatasync(fileno)

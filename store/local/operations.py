@@ -1,4 +1,4 @@
-"""The operations on segments by name: checks against what was issued, then a change in a round.
+"""The operations on segments by name: checks against the issued state, then a change in a round.
 
 `store.api` says what each promises. The classes build on one another: SegmentOperations,
 TableOperations (a table is a segment), LocalStore.

@@ -109,7 +109,7 @@ class OverlayNode:
         return self._real_bytes(PAGE_BYTES, number * PAGE_BYTES) if page is None else page
 
     def _real_bytes(self, size: int, position: int) -> bytes:
-        """Return what the real file has there, filled up with zeros."""
+        """Return the bytes of the real file there, filled up with zeros."""
         count = min(size, self._real_size - position)
         data = b""
         if count > 0 and self._real is not None:
@@ -215,7 +215,7 @@ class OverlayFiles:
         """Do nothing: a directory here has no descriptor."""
 
     def sync_directory(self, directory: str) -> None:
-        """Do nothing: what is here is not meant to last."""
+        """Do nothing: these files are not meant to last."""
 
     def lock(self, path: str) -> File:
         """Take the real lock. Without its file no server has ever been here."""

@@ -62,7 +62,7 @@ class Reading:
         self.closed: StoreClosed | None = None
 
     def stop_threads(self) -> None:
-        """Finish what was asked and end the threads."""
+        """Finish the reads under way and end the threads."""
         self._hot.stop_threads()
         self._cold.stop_threads()
 
@@ -102,7 +102,7 @@ class Reading:
         fills: bool = False,
         keeps: bool = False,
     ) -> None:
-        """Read places on a thread, hand their bytes to `look` there, and report what it gives.
+        """Read places on a thread, hand their bytes to `look` there, and report its result.
 
         `look` must not keep the view: its buffer is used again.
 

@@ -119,7 +119,7 @@ class CheckpointDue:
         return self._again_at != math.inf or min(self._step) < CHECKPOINT_BYTES_COARSE
 
     def begun(self, journal_bytes: int, data_bytes: int) -> None:
-        """Note that a checkpoint begins, after so many bytes since the opening."""
+        """Note that a checkpoint begins, by the bytes written since the opening."""
         self._limit = (journal_bytes + self._step[0], data_bytes + self._step[1])
 
     def ended(self, error: StoreError | None) -> None:
@@ -128,7 +128,7 @@ class CheckpointDue:
 
 
 class LocalStore(TableOperations):
-    """The embedded store: its life, and what it does between commit rounds. Made by `open`.
+    """The embedded store: its life, and its work between commit rounds. Made by `open`.
 
     Attributes:
         opened_clean: It was closed in good order before this opening, or is new.
@@ -249,7 +249,7 @@ class LocalStore(TableOperations):
         findings: Findings | None = None,
         **sizes: int,
     ) -> "LocalStore":
-        """Open a data directory: lock it, recover what it holds, and make that durable.
+        """Open a data directory: lock it, recover its contents, and make them durable.
 
         Blocks; any thread. All else of the store is called on the loop's thread.
 
@@ -311,7 +311,7 @@ class LocalStore(TableOperations):
     # Between rounds
 
     def _between_rounds(self, round_: Round) -> bool:
-        """Do what is due; tell whether more may be due after the next round already."""
+        """Do the work that is due; return whether more may be due after the next round already."""
         if round_.soon is not None:
             self._interval.note(round_.soon)
         if self._catalogue.discarded:
@@ -325,7 +325,7 @@ class LocalStore(TableOperations):
         return self._reserve.is_short or self._holes.is_counting or self._due.is_soon()
 
     def _look_for_checkpoint(self) -> None:
-        """Do what comes between rounds, if nothing is on its way: its end comes there."""
+        """Do the work between rounds, if nothing is on its way: its end comes there."""
         if self._rounds.in_flight is None and self._rounds.closed is None:
             self._begin_checkpoint_if_due()
 

@@ -28,21 +28,21 @@ _PAGE_ENTRIES: Final = 100
 
 
 class NotChecked(Exception):
-    """The directory cannot be looked at; the message says why, and what to do."""
+    """The directory cannot be looked at; the message says why, and names a remedy."""
 
 
-class Turns:
-    """Runs on this thread what a store wants to be run on it."""
+class CallQueue:
+    """Calls that a store makes soon, run on this thread."""
 
     def __init__(self) -> None:
         self._ready: SimpleQueue[Callable[[], object]] = SimpleQueue()
 
     def call_soon(self, callback: Callable[..., object], *arguments: object) -> None:
-        """Have a function called in one of the next turns. Any thread."""
+        """Queue a call. Any thread."""
         self._ready.put(partial(callback, *arguments))
 
     def until(self, is_done: Callable[[], bool]) -> None:
-        """Call what is to be called until something is so."""
+        """Make the calls of the queue until a condition holds."""
         while not is_done():
             self._ready.get()()
 
@@ -71,14 +71,14 @@ class CheckedStore:
 
     Attributes:
         store: The store itself.
-        turns: Runs it.
+        calls: Runs its calls.
         damage: What its opening found.
         notes: What it has left out, which is no damage.
     """
 
     def __init__(self, directory: Path, *, repairs: bool) -> None:
         """Open it. Raises StoreError."""
-        self.turns = Turns()
+        self.calls = CallQueue()
         self._evidence: Evidence | None = None
         self._files: Files = DirectoryFiles(directory)
         if not repairs:
@@ -86,8 +86,8 @@ class CheckedStore:
         findings = Findings()
         self.store = LocalStore.open(
             self._files,
-            call_soon_threadsafe=self.turns.call_soon,
-            call_soon=self.turns.call_soon,
+            call_soon_threadsafe=self.calls.call_soon,
+            call_soon=self.calls.call_soon,
             durability=Durability.DISK,
             findings=findings,
         )
@@ -98,7 +98,7 @@ class CheckedStore:
         """Call an operation of the store, and return its result or raise its StoreError."""
         answers: list[Any] = []
         call(*arguments, done=answers.append, **options)
-        self.turns.until(lambda: bool(answers))
+        self.calls.until(lambda: bool(answers))
         if isinstance(answers[0], StoreError):
             raise answers[0]
         return answers[0]
@@ -160,7 +160,7 @@ class CheckedStore:
         self.set_aside(name)
         table.compact_at = 0
         self.store.writing.committed(segment)
-        self.turns.until(lambda: not table.compacting)
+        self.calls.until(lambda: not table.compacting)
         if info_of(segment).is_damaged:
             raise table.stopped or StoreError(f"table {name!r} takes no entries")
         return len(table.index)

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Appends: where the bytes go, what the journal gets of them, and the sessions of writers."""
+"""Appends: where the bytes go, their part in the journal, and the sessions of writers."""
 
 from array import array
 from bisect import bisect_left
@@ -150,7 +150,7 @@ class Staging:
         self.rounds.add(change, segment)
 
     def make_durable(self, segment: Segment) -> None:
-        """Let the round sync what the segment has that neither a sync nor the journal covers."""
+        """Let the round sync bytes of the segment that neither a sync nor the journal covers."""
         round_ = self.rounds.gathering
         round_.must_sync = True
         for file in segment.bulk_files:
@@ -275,7 +275,7 @@ class Stored:
         self._count = index + 1
 
     def _make_room(self) -> None:
-        """Forget what is older than the window, or double the room."""
+        """Forget entries that are older than the window, or double the room."""
         kept = min(self._count, RESEND_WINDOW)
         room = min(max(2 * self.room, _FIRST_ROOM), 2 * RESEND_WINDOW)
         start = self._count - kept

@@ -19,7 +19,7 @@ import pytest
 from compat import pravega
 from compat.broker.ways import REQUIRE_VARIABLE
 from compat.clients.programs import Program, Unavailable
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.server import StoreProcess

@@ -21,7 +21,7 @@ from hutch.pravega.wire_types import TableKey
 from hutch.stream import messages as m
 from hutch.stream import pipeline
 from hutch.stream.codec import encode_command, encode_reply
-from hutch.stream.commands import STANDARD, Table
+from hutch.stream.commands import STANDARD, CommandTable
 from hutch.stream.offsets import FIRST, at_offset
 from tests.chunks import SubBatch, filtered_body, publish_body
 from tests.fake_server import chunks
@@ -75,7 +75,7 @@ def _damage(data: bytearray, chance: random.Random, inputs: Sequence[bytes]) -> 
         data[place:] = other[chance.randint(0, len(other)) :]
 
 
-def _frames(table: Table) -> dict[str, bytes]:
+def _frames(table: CommandTable) -> dict[str, bytes]:
     frames = [each for each in golden.load() if each.table is table]
     return {
         f"{number:02}-{each.command}": each.frame

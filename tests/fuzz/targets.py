@@ -36,9 +36,9 @@ from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of, record_of
 from gateway.mewbase.matcher import BadMatcher, Matcher
 from gateway.mewbase.wire import reading
-from gateway.mewbase.wire.errors import BadRequest, Unreadable
+from gateway.mewbase.wire.errors import BadRequest, UnreadableFrame
 from gateway.mewbase.wire.kernel.documents import is_document
-from gateway.pravega.early.session import Session
+from gateway.pravega.early.session import Conversation
 from hutch.pravega import codec
 from hutch.pravega.block import append_pieces
 from hutch.pravega.early_block import Block
@@ -55,7 +55,7 @@ from hutch.stream.codec import (
     encode_reply,
     encode_request,
 )
-from hutch.stream.commands import STANDARD, Table
+from hutch.stream.commands import STANDARD, CommandTable
 from hutch.stream.errors import ProtocolError
 from tests.fuzz.answers import fuzz_answers
 from tests.property.gateway import chunk_model, publish_model
@@ -90,7 +90,7 @@ def fuzz_frame(data: bytes) -> None:
     _recode(data, STANDARD)
 
 
-def _recode(data: bytes, table: Table) -> None:
+def _recode(data: bytes, table: CommandTable) -> None:
     for decode, encode in ((decode_request, encode_request), (decode_reply, encode_command)):
         try:
             decoded = decode(data, table)
@@ -258,7 +258,7 @@ def fuzz_pravega(data: bytes) -> None:
 
 def fuzz_pravega_early(data: bytes) -> None:
     """A conversation in the early dialect: requests, and blocks of whole events."""
-    session, position = Session(), 0
+    session, position = Conversation(), 0
     try:
         while 0 < (size := EARLY.frame_bytes(data, position, len(data))) <= len(data) - position:
             request = session.take(memoryview(data)[position : position + size])
@@ -282,7 +282,7 @@ def fuzz_mewbase(data: bytes) -> None:
                 return
             _take_frame(buffer, position, position + size)
             position += size
-    except Unreadable:
+    except UnreadableFrame:
         return
 
 

@@ -28,7 +28,7 @@ from hutch.stream.codec import (
     encode_reply,
     encode_request,
 )
-from hutch.stream.commands import STANDARD, Command, Table
+from hutch.stream.commands import STANDARD, Command, CommandTable
 from hutch.stream.messages import Message
 
 FOLDER = Path(__file__).parent / "frames"
@@ -55,7 +55,7 @@ class Golden:
         return f"{self.command}-{self.name}".replace(" ", "_")
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CommandTable:
         """The smallest table that has the command."""
         return STANDARD if self.command in STANDARD.by_name else pipeline.TABLE
 

@@ -7,9 +7,9 @@ from typing import Final
 from uuid import UUID
 
 from hutch.pravega import messages as m
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.table_messages import UpdateTableEntries
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 
 WRITER: Final = UUID(bytes=bytes(range(16)))
 SEGMENT: Final = "s/t/0.#epoch.0"
@@ -17,7 +17,7 @@ EVENT: Final = b"\0\0\0\0\0\0\0\3abc"
 FIVE: Final = b"\0\0\0\0\0\0\0\5abcde"
 U: Final = "000102030405060708090a0b0c0d0e0f"
 
-FRAMES: Final[tuple[tuple[str, str, Message], ...]] = (
+FRAMES: Final[tuple[tuple[str, str, WireMessage], ...]] = (
     ("hello", "ffffff81 00000008 00000011 00000005", m.Hello(17, 5)),
     ("keep_alive", "00000064 00000000", m.KeepAlive()),
     (
@@ -91,6 +91,6 @@ FRAMES: Final[tuple[tuple[str, str, Message], ...]] = (
             "0000004a0000003d0000000000000006000b732f5f7461626c65732f740000000000010000000d00000001"
             "6b8000000000000000000000050000000176ffffffffffffffff"
         ),
-        UpdateTableEntries(6, "s/_tables/t", "", (TableEntry(TableKey(b"k"), b"v"),), -1),
+        UpdateTableEntries(6, "s/_tables/t", "", (KeyAndValue(TableKey(b"k"), b"v"),), -1),
     ),
 )

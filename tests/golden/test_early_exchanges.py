@@ -8,7 +8,7 @@ import pytest
 from gateway.settings.early import EarlySettings
 from hutch.pravega.codec import HEAD, HEAD_BYTES
 from hutch.pravega.early_codec import EARLY
-from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.early_messages import EARLY_COMMANDS
 from tests.early_rig import serving_early
 from tests.golden.early_exchanges import EXCHANGES, FRAMES, Exchange, Step
 

@@ -4,7 +4,7 @@ import pytest
 
 from hutch.pravega.block import append_pieces
 from hutch.pravega.codec import HEAD_BYTES, decode, encode, frame_bytes
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import AppendBlock, AppendBlockEnd
 from tests.golden.pravega_frames import EVENT, FIVE, FRAMES
 
@@ -12,7 +12,7 @@ MESSAGES = {name: message for name, _, message in FRAMES}
 
 
 @pytest.mark.parametrize(("name", "text", "message"), FRAMES, ids=[name for name, _, _ in FRAMES])
-def test_a_frame_is_what_pravega_writes(name: str, text: str, message: Message) -> None:
+def test_a_frame_is_what_pravega_writes(name: str, text: str, message: WireMessage) -> None:
     frame = bytes.fromhex(text)
 
     assert frame_bytes(frame, 0, len(frame)) == len(frame), name

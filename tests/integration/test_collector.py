@@ -17,10 +17,10 @@ from typing import Final
 import pytest
 
 from compat.certificates import Certificates
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from hutch.stream import messages as stream
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST
@@ -281,7 +281,7 @@ def test_clients_of_the_store_leave_nothing(store: StoreProcess) -> None:
             client.set_up(SEGMENT)
             client.append(number + 1, b"event")
             client.read(SEGMENT)
-            entry = TableEntry(TableKey(b"%d" % number), b"value")
+            entry = KeyAndValue(TableKey(b"%d" % number), b"value")
             client.ask(t.UpdateTableEntries(1, table, "", (entry,)), t.TableEntriesUpdated)
             client.send(m.ReadSegment(SEGMENT, 1 << 30, 8, "", number))  # waits
 

@@ -17,13 +17,13 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import early_messages
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.codec import encode
 from hutch.pravega.early_codec import EARLY
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from hutch.stream import messages as stream
 from hutch.stream.codec import encode_request
 from tests.client import Client
@@ -221,7 +221,7 @@ def test_the_machine_of_a_silent_client_is_asked_whether_it_is_there(
 
 
 def _large_update() -> bytes:
-    entry = TableEntry(TableKey(b"k"), bytes(16 * MIB - 256))
+    entry = KeyAndValue(TableKey(b"k"), bytes(16 * MIB - 256))
     return encode(t.UpdateTableEntries(1, "s/t/0.#epoch.0", "none", (entry,)))
 
 
@@ -245,7 +245,7 @@ def test_a_large_first_request_with_a_right_token_is_taken(server: HutchServer) 
         controller.ask("createScope", pb.ScopeInfo(scope="s"))
         token = controller.ask("getDelegationToken", pb.StreamInfo(scope="s", stream="t"))
     table = "s/t/0.#epoch.0"
-    entries = tuple(TableEntry(TableKey(b"%d" % n), bytes(MIB - 100)) for n in range(3))
+    entries = tuple(KeyAndValue(TableKey(b"%d" % n), bytes(MIB - 100)) for n in range(3))
     create = t.CreateTableSegment(1, table, token.delegationToken)
     update = t.UpdateTableEntries(2, table, token.delegationToken, entries)
     with WireClient(*ports["store"]) as client:

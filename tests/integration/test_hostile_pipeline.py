@@ -12,7 +12,7 @@ import pytest
 from hutch.client.connection import Connection
 from hutch.client.errors import ClosedByServer
 from hutch.client.login import Endpoint, Login
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import encode_request
 from hutch.stream.codes import ResponseCode
 from hutch.stream.messages import Message

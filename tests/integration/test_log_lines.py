@@ -9,7 +9,7 @@ import socket
 import grpc
 import pytest
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST

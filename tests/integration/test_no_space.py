@@ -13,7 +13,7 @@ import pytest
 
 from hutch.client.connection import Connection
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api, eventually

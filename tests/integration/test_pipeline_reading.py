@@ -15,7 +15,7 @@ import pytest
 
 from hutch.client import Client, Login, at_offset
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
@@ -109,8 +109,8 @@ def test_a_planned_range_is_read_whole_though_retention_has_gone_past_it(client:
     held = fill(client)
     [planned] = plan(client, range_of(held))
     borders = planned.borders
-    assert borders[0] == p.Border(held.first_offset, 0)
-    assert borders[-1] == p.Border(held.next_offset, held.size_bytes)
+    assert borders[0] == p.RangeBorder(held.first_offset, 0)
+    assert borders[-1] == p.RangeBorder(held.next_offset, held.size_bytes)
     assert len(borders) > 2
     assert all(
         after.size_bytes - before.size_bytes <= SPAN + 3_200 for before, after in pairwise(borders)

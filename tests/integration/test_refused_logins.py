@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from compat.certificates import Certificates
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.stream import messages as stream
 from hutch.stream.codec import encode_request

@@ -14,7 +14,7 @@ import pytest
 
 from hutch.client.connection import Connection
 from hutch.client.login import Endpoint, Login
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api

@@ -17,10 +17,10 @@ from gateway.broker.streams.staging_limits import COMMIT_STAGES_MAX
 from hutch.client.login import Login
 from hutch.stream import messages as m
 from hutch.stream import pipeline
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from hutch.stream.commands import Command, Sender
-from hutch.stream.layout import Layout, layout_of
+from hutch.stream.layout import FrameLayout, layout_of
 from hutch.stream.offsets import FIRST
 from hutch.stream.wire_types import Counted, NumberMap, Rest, StringMap, Trailing
 from tests.chunks import filtered_body, publish_body
@@ -67,7 +67,7 @@ def is_list(wire: object) -> bool:
             return True
         case Trailing():
             return is_list(wire.inner)
-        case Layout():
+        case FrameLayout():
             return any(is_list(each) for _, each in wire.fields)
     return False
 

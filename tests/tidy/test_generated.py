@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.tidy.sources import ROOT
 
-FOLDER = Path("gateway/pravega/controller/proto")
+FOLDER = Path("gateway/pravega/controller/rpc")
 LOADED = """
 import gateway.serving.ports, gateway.serving.store_ports, sys
 print([name for name in sys.modules if name.partition(".")[0] in {"h2", "google"}])

@@ -10,7 +10,7 @@ from compat.pravega.case import TAG, Case, Closed, ask, case
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.codec import HEAD_BYTES, PAYLOAD_BYTES_MAX, encode
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 
 STILL_HERE: Final = ask(m.KeepAlive(), gives=m.KeepAlive)
 
@@ -108,7 +108,7 @@ FRAMES: Final = (
     ),
 )
 
-REQUESTS: Final[tuple[Message, ...]] = (
+REQUESTS: Final[tuple[WireMessage, ...]] = (
     m.Hello(17, 5),
     r.setup(),
     r.append(1, b"x"),
@@ -138,7 +138,7 @@ REQUESTS: Final[tuple[Message, ...]] = (
 )
 
 
-def cut(message: Message, size: int) -> bytes:
+def cut(message: WireMessage, size: int) -> bytes:
     """Return a frame whose payload has `size` bytes of the message's."""
     frame = encode(message)
     return frame[:4] + size.to_bytes(4) + frame[HEAD_BYTES : HEAD_BYTES + size]
@@ -152,7 +152,7 @@ def cut_short() -> Iterator[Case]:
         yield case(f"no payload: {name}", ask(cut(request, 0), gives=Closed))
 
 
-def lengthened(message: Message) -> bytes:
+def lengthened(message: WireMessage) -> bytes:
     """Return a frame with 8 bytes behind the message's last field."""
     frame = encode(message)
     return frame[:4] + (len(frame) - HEAD_BYTES + 8).to_bytes(4) + frame[HEAD_BYTES:] + bytes(8)

@@ -10,11 +10,11 @@ from compat.pravega.cases.starts import CREATED, HERE, INFO, filled
 from compat.pravega.requests import MISSING, UNSET, S, core, info, read
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.table_messages import TableSegmentInfo
 
 
-def on_missing(name: str, request: Message) -> Case:
+def on_missing(name: str, request: WireMessage) -> Case:
     """Return a case in which a request names a segment that is not there."""
     return case(f"missing: {name}", ask(request, gives=e.NoSuchSegment), HERE)
 

@@ -23,7 +23,7 @@ from compat.pravega.servers import Address, Served, hutch
 from gateway.pravega.controller.readers.states import MARK
 from hutch.pravega import messages as m
 from hutch.pravega.codec import encode
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 
 GROUPS: Final = Program(
     "Pravega's Java client",
@@ -133,7 +133,7 @@ class Recorder:
         words = "none" if mark.value == _NOT_SET else str(mark.value)
         return f"start={info.start_offset} mark={words} length={info.write_offset}"
 
-    def _ask(self, message: Message) -> Message:
+    def _ask(self, message: WireMessage) -> WireMessage:
         self._connection.send(encode(message))
         answer = self._connection.message(time.monotonic() + END_S)
         assert answer is not None

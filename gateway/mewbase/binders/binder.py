@@ -1,21 +1,68 @@
 """A binder: documents in a table of the store, and their ids, sorted, in memory.
 
-The store promises no order for keys of different lengths, and queries want one.
+The store promises no order for keys of different lengths, and queries want one. Rows of the table:
+
+    d + id of a document    the document, as BSON
+    p + name of projection  generation u64, next position u64   how far the projection has come
+
+The generation is that of the channel's stream: another stream of the name has another one.
 """
 
 import struct
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from gateway.broker.locks import Locks
 from gateway.log.derived.tracking import create_table_if_missing
-from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, name_in, place_key
 from gateway.pending import Pending
 from gateway.settings.mewbase import BINDER_IDS_MAX
-from store.api import ANY_VERSION, NOT_EXISTS, SegmentStore, TableEntry, TablePage
+from store.api import ANY_VERSION, ENTRY_BYTES_MAX, NOT_EXISTS, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment
+
+DOCUMENT: Final = b"d"
+PLACE: Final = b"p"
+ID_BYTES_MAX: Final = 1_024
+"""Longest id: all ids of a binder are in memory."""
+_PLACE: Final = struct.Struct(">QQ")
+
+
+class ProjectionPlace(NamedTuple):
+    """Place of a projection: the generation of its channel, and the position of its next event."""
+
+    generation: int
+    position: int
+
+    def pack(self) -> bytes:
+        """Encode for the table."""
+        return _PLACE.pack(*self)
+
+    @classmethod
+    def unpack(cls, value: bytes) -> "ProjectionPlace":
+        """Undo `pack`. Raises struct.error if it was never packed."""
+        return cls(*_PLACE.unpack(value))
+
+
+def document_key(name: bytes) -> bytes:
+    """Return the key of a document."""
+    return DOCUMENT + name
+
+
+def name_in(key: bytes) -> bytes:
+    """Return the id of a document in its key."""
+    return key[len(DOCUMENT) :]
+
+
+def place_key(projection: str) -> bytes:
+    """Return the key of a projection's place."""
+    return PLACE + projection.encode()
+
+
+def has_room(name: bytes, document: bytes) -> bool:
+    """Return whether a document fits into a row."""
+    return len(name) + len(document) < ENTRY_BYTES_MAX
+
 
 _PAGE_ROWS: Final = 100
 """Rows read at once at the start; each may have 1 MiB."""
@@ -52,11 +99,11 @@ class Changed:
     version: int = ANY_VERSION
 
 
-class Reader(Protocol):
+class OpenQuery(Protocol):
     """An open query, as its binder sees it."""
 
     def keep(self, name: bytes, content: bytes | None) -> None:
-        """Learn that a document is about to change, and what it is; None if it is new."""
+        """Keep a document that is about to change, as it is now; None if it is new."""
         ...
 
 
@@ -72,14 +119,14 @@ class Binder:
     def __init__(self, name: str, store: SegmentStore, table: str, ids_max: int) -> None:
         self.name = name
         self.ids_max = ids_max
-        self.readers: set[Reader] = set()
+        self.readers: set[OpenQuery] = set()
         self._store = store
         self._table = table
         # Keys of the documents, in the order of their ids. They are the very objects that the
         # store keeps for its own index: ids may be long, and many.
         self._keys: list[bytes] = []
         self._locks = Locks()
-        self._places: dict[str, tuple[Place, int]] = {}
+        self._places: dict[str, tuple[ProjectionPlace, int]] = {}
 
     def take(self, entry: TableEntry) -> None:
         """Take over a row from before the start. Raises CorruptSegment."""
@@ -91,12 +138,12 @@ class Binder:
         if kind != PLACE:
             raise CorruptSegment(reason)
         try:
-            self._places[rest.decode()] = Place.unpack(entry.value), entry.version
+            self._places[rest.decode()] = ProjectionPlace.unpack(entry.value), entry.version
         except (ValueError, struct.error) as error:
             raise CorruptSegment(reason) from error
 
     def sort(self) -> None:
-        """Sort what was taken."""
+        """Sort the ids that were taken."""
         self._keys.sort()
 
     # Ids
@@ -127,14 +174,14 @@ class Binder:
         self._store.read_table(self._table, [document_key(n) for n in names], done=found.settle)
         return [Kept() if row is None else Kept(row.value, row.version) for row in await found]
 
-    async def begin(self, reader: Reader) -> None:
+    async def begin(self, reader: OpenQuery) -> None:
         """Open a query, which sees the documents as they are when this returns."""
         async with self._locks.hold(_WRITE):
             self.readers.add(reader)
 
     # Changing
 
-    async def place_of(self, projection: str) -> Place | None:
+    async def place_of(self, projection: str) -> ProjectionPlace | None:
         """Return the stored place of a projection; None if it is new."""
         found: Pending[Sequence[TableEntry | None]] = Pending()
         self._store.read_table(self._table, [place_key(projection)], done=found.settle)
@@ -142,11 +189,13 @@ class Binder:
         if row is None:
             self._places.pop(projection, None)
             return None
-        place = Place.unpack(row.value)
+        place = ProjectionPlace.unpack(row.value)
         self._places[projection] = place, row.version
         return place
 
-    async def change(self, projection: str, place: Place, changes: Mapping[bytes, Changed]) -> None:
+    async def change(
+        self, projection: str, place: ProjectionPlace, changes: Mapping[bytes, Changed]
+    ) -> None:
         """Store documents and the place of their projection in one step.
 
         Raises:
@@ -168,7 +217,7 @@ class Binder:
             self._add(entry.key for entry in documents)
 
     async def _tell_readers(self, names: Collection[bytes]) -> None:
-        """Let open queries keep what is about to change, as it is now."""
+        """Let open queries keep documents that are about to change, as they are now."""
         untold = list(names)
         while untold and self.readers:
             some, untold = untold[:_TOLD_AT_ONCE], untold[_TOLD_AT_ONCE:]
@@ -187,7 +236,7 @@ class Binder:
             self._keys.sort()
 
     async def close(self) -> None:
-        """Wait until what is being written is stored."""
+        """Wait until the writes under way are stored."""
         await self._locks.all_released()
 
 

@@ -9,7 +9,7 @@ from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.folding import InThread
 from gateway.mewbase.binders.projection import Change, Projection
-from gateway.mewbase.sources import Reading
+from gateway.mewbase.sources import EventReading
 from gateway.pending import Pending, run
 from gateway.settings.mewbase import MewbaseSettings
 from store.api import SegmentStore
@@ -22,7 +22,7 @@ class Binders:
     """The binders by name. Create it with `open_binders`."""
 
     def __init__(self, wait: Callable[[int], Pending[None]]) -> None:
-        """`wait` returns a Pending that settles after so many milliseconds."""
+        """`wait` returns a Pending that settles after a number of milliseconds."""
         self._wait = wait
         self._binders: dict[str, Binder] = {}
         self._feeders: list[Feeder] = []
@@ -32,7 +32,7 @@ class Binders:
         self._binders[binder.name] = binder
 
     async def feed(self, feeder: Feeder) -> None:
-        """Let a projection run; what is published after this belongs to it."""
+        """Let a projection run; events published after this belong to it."""
         self._feeders.append(feeder)
         feeder.start()
         await feeder.begun
@@ -53,7 +53,7 @@ class Binders:
         return [f"projection {each.projection.name!r}: {each.failure}" for each in ended]
 
     async def freshen(self, binder: Binder) -> None:
-        """Wait until a binder has what was published by now, but not for long."""
+        """Wait until a binder has the events published by now, but not for long."""
         either: Pending[None] = Pending()
 
         def settle(_outcome: object = None) -> None:
@@ -71,7 +71,7 @@ class Binders:
                 await feeder.caught_up()
 
     async def stop(self) -> None:
-        """Let the projections take no more events, and wait for what is being stored."""
+        """Let the projections take no more events, and wait for the writes under way."""
         for feeder in self._feeders:
             await feeder.stop()
         for binder in self._binders.values():
@@ -85,7 +85,7 @@ async def open_binders(
     projections: Sequence[Projection],
     functions: Mapping[str, Change],
     *,
-    reading: Reading,
+    reading: EventReading,
     thread_of: Callable[[str], InThread],
 ) -> Binders:
     """Open the binders of a virtual host, and let their projections run.

@@ -16,12 +16,11 @@ from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.records.openings import Opener
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
-from gateway.mewbase.binders.binder import Binder
+from gateway.mewbase.binders.binder import Binder, ProjectionPlace
 from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
-from gateway.mewbase.binders.rows import Place
 from gateway.mewbase.events import NoEvents, records_instead
-from gateway.mewbase.sources import PassedOver, Reading
+from gateway.mewbase.sources import EventReading, PassedOver
 from gateway.pending import Pending, run
 from gateway.settings.mewbase import BadSubBatches
 from store.errors import KeyVersionMismatch, StoreError
@@ -49,7 +48,7 @@ class FeederPorts:
 
     streams: Streams
     in_thread: InThread
-    reading: Reading
+    reading: EventReading
 
 
 class _ChannelGone(Exception):
@@ -86,7 +85,7 @@ class Feeder:
         self._turns = ports.reading.turns
         self._opener = Opener(ports.reading.room)
         self._folder = Folder(projection, change, ports.reading, ports.in_thread)
-        self._stored = Place(0, 0)
+        self._stored = ProjectionPlace(0, 0)
         self._position = 0
         self._log: StreamLog | None = None
         self._is_idle = False
@@ -208,7 +207,7 @@ class Feeder:
             if self.projection.start == "now":
                 await when_all_committed(stream_log)
                 start = stream_log.committed_next_offset
-            place = Place(generation, start)
+            place = ProjectionPlace(generation, start)
             await self.binder.change(self.projection.name, place, {})
         self._stored, self._position = place, place.position
 
@@ -268,10 +267,10 @@ class Feeder:
                 self._waiting.append((wanted, pending))
 
     async def _take(self, records: list[Record]) -> None:
-        """Store what events make."""
+        """Store the documents that events make."""
         while records and not self._is_stopped:
             batch = await self._folder.fold(self.binder, records)
-            place = Place(self._stored.generation, batch.next_position)
+            place = ProjectionPlace(self._stored.generation, batch.next_position)
             try:
                 await self.binder.change(self.projection.name, place, batch.changed())
             except KeyVersionMismatch:

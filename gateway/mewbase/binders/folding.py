@@ -10,7 +10,7 @@ from gateway.mewbase.binders.binder import Binder, Changed, Kept
 from gateway.mewbase.binders.projection import Change, Projection, checked
 from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of
-from gateway.mewbase.sources import Reading
+from gateway.mewbase.sources import EventReading
 from gateway.pending import Pending
 from hutch.formats.amqp.sections import TooManySections
 from store.api import ANY_VERSION
@@ -46,7 +46,7 @@ class _Named(NamedTuple):
     reason: str = ""
 
 
-class Batch:
+class FoldedBatch:
     """Documents that a run of events has changed.
 
     Attributes:
@@ -70,7 +70,7 @@ class Batch:
 
     @property
     def is_full(self) -> bool:
-        """True if it takes no more events: so many bytes change."""
+        """True if it takes no more events: the documents that change are large."""
         return self.changed_bytes > _BATCH_BYTES
 
     def pass_over(self, position: int, reason: str) -> None:
@@ -98,7 +98,7 @@ class Batch:
         self.changes[name] = content
 
     def changed(self) -> dict[bytes, Changed]:
-        """Return what is to be stored, on the condition that it was not changed meanwhile."""
+        """Return the entries to store, on the condition that they were not changed meanwhile."""
         before = {name: kept.version for name, kept in self.before.items()}
         return {
             name: Changed(content, before.get(name, ANY_VERSION))
@@ -113,7 +113,7 @@ class Folder:
         self,
         projection: Projection,
         change: Change | None,
-        reading: Reading,
+        reading: EventReading,
         in_thread: InThread,
     ) -> None:
         """Begin.
@@ -132,12 +132,12 @@ class Folder:
         self._is_slow = change is not None
         self._reads = projection.mode != "replace"
 
-    async def fold(self, binder: Binder, records: list[Record]) -> Batch:
+    async def fold(self, binder: Binder, records: list[Record]) -> FoldedBatch:
         """Take records from the first one on, until their documents are large. Raises StoreError.
 
         Nothing is stored by that.
         """
-        batch = Batch(binder.ids_left)
+        batch = FoldedBatch(binder.ids_left)
         for begin in range(0, len(records), _STEP_EVENTS):
             step = await self._read(binder, records[begin : begin + _STEP_EVENTS], batch)
             if self._is_slow:
@@ -153,7 +153,9 @@ class Folder:
                 break
         return batch
 
-    async def _read(self, binder: Binder, records: list[Record], batch: Batch) -> list[_Named]:
+    async def _read(
+        self, binder: Binder, records: list[Record], batch: FoldedBatch
+    ) -> list[_Named]:
         """Look into some records, and read the documents that they change. Raises StoreError."""
         step: list[_Named] = []
         time_slice = await self._turns.slice()
@@ -179,13 +181,13 @@ class Folder:
             return _Named(position, b"", "", reason=_reason_of(error))
         return _Named(position, event, name, not binder.has(name.encode()))
 
-    def _fold_step(self, step: list[_Named], batch: Batch) -> None:
+    def _fold_step(self, step: list[_Named], batch: FoldedBatch) -> None:
         """Take the events of a step, up to one with which the batch is full."""
         for named in step:
             if not batch.is_full:
                 self._fold_one(named, batch)
 
-    def _fold_one(self, named: _Named, batch: Batch) -> None:
+    def _fold_one(self, named: _Named, batch: FoldedBatch) -> None:
         position, event, name, is_new, reason = named
         batch.next_position = position + 1
         if reason:

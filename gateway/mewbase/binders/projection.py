@@ -12,7 +12,7 @@ from typing import Any, Final
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
-from gateway.mewbase.binders.rows import ID_BYTES_MAX, has_room
+from gateway.mewbase.binders.binder import ID_BYTES_MAX, has_room
 from gateway.mewbase.documents import (
     EMPTY,
     NoDocument,
@@ -45,7 +45,7 @@ _NAMES: Final = re.compile(r"[^.\0]+(?:\.[^.\0]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """A projection, as a file describes it; `projections_file` judges what it says.
+    """A projection, as a file describes it; `projections_file` judges the file.
 
     Attributes:
         name: Its name; its place in the channel is kept under it.
@@ -84,7 +84,7 @@ class Projection:
         return name
 
     def fold(self, change: Change | None = None) -> Fold:
-        """Return what makes a document of an event; `change` is the function of `python`."""
+        """Return the function from an event to a document; `change` is the function of `python`."""
         if self.mode == "add":
             return self._added
         if self.mode == "merge":

@@ -10,8 +10,7 @@ import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
 from gateway.broker.access.authentication import UNREAD, LoginRefused, Peer
-from gateway.mewbase.context import PROTOCOL
-from gateway.mewbase.link import Link
+from gateway.mewbase.link import PROTOCOL, ChannelLink
 from gateway.mewbase.refusals import LoginFailed
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
@@ -28,7 +27,7 @@ _OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
 )
 
 
-async def connect(link: Link, request: Request) -> None:
+async def connect(link: ChannelLink, request: Request) -> None:
     """Log the client in, or end the connection with the answer.
 
     A client that has logged in already may do so again, as the same user.
@@ -57,7 +56,7 @@ def _is_served(version: str) -> bool:
         return False
 
 
-async def _log_in(link: Link, request: Request) -> str:
+async def _log_in(link: ChannelLink, request: Request) -> str:
     link.mechanism, data = credentials_of(request)
     peer = Peer(link.ports.peer_is_loopback, link.address, PROTOCOL, shown=link.peer)
     try:
@@ -83,7 +82,7 @@ def credentials_of(request: Request) -> tuple[str, bytes]:
 
 
 def _decoded(document: bytes) -> dict[str, Any]:
-    """Return a document of a stranger; one that the library cannot read has no credentials."""
+    """Return the document of a login; one that the library cannot read has no credentials."""
     try:
         return bson.decode(document, _OPTIONS)
     except (bson.errors.BSONError, TypeError, ValueError):  # a reference that is none, for one
@@ -94,7 +93,7 @@ def _raw(value: object) -> bytes:
     return value.encode() if isinstance(value, str) and "\0" not in value else b""
 
 
-def _enter(link: Link, user: str) -> None:
+def _enter(link: ChannelLink, user: str) -> None:
     name = link.host.settings.virtual_host
     virtual_host, reason = link.host.virtual_hosts(name), link.reason_to_refuse(user, name)
     if virtual_host is None or reason:

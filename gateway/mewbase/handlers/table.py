@@ -5,17 +5,16 @@ from typing import Any, Final
 
 from gateway.mewbase.handlers import query, transact
 from gateway.mewbase.handlers.connect import connect
-from gateway.mewbase.handlers.create import create_channel
-from gateway.mewbase.handlers.publish import publish
+from gateway.mewbase.handlers.publish import create_channel, publish
 from gateway.mewbase.handlers.subscribe import acknowledge, end_subscription, subscribe
-from gateway.mewbase.link import Link
+from gateway.mewbase.link import ChannelLink
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import Pending
 
-Handler = Callable[[Link, Request], Coroutine[Pending[Any], None, None]]
+Handler = Callable[[ChannelLink, Request], Coroutine[Pending[Any], None, None]]
 
 
-async def ignore(_link: Link, _request: Request) -> None:
+async def ignore(_link: ChannelLink, _request: Request) -> None:
     """Do nothing: the frame is a sign of life."""
 
 

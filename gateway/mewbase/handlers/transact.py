@@ -6,23 +6,24 @@ Its events are kept in memory until its commit, which stores all of them or none
 
 from gateway.broker.access.model import Right
 from gateway.mewbase.events import record_of
-from gateway.mewbase.link import Link
-from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.link import ChannelLink
+from gateway.mewbase.refusals import RequestRefusal
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
 from gateway.mewbase.wire.reading import Request
 
 
-async def begin(link: Link, request: Request) -> None:
+async def begin(link: ChannelLink, request: Request) -> None:
     """Begin a transaction."""
     link.transactions.begin(_session(request))
     link.ports.send(writing.stored(request.values["rID"]))
 
 
-def add(link: Link, request: Request) -> None:
+def add(link: ChannelLink, request: Request) -> None:
     """Keep an event for its commit; the answer means that it is taken, not that it is stored.
 
-    Raises Refusal or BrokerError. The transaction stays as it is, but for one that got too large.
+    Raises RequestRefusal or BrokerError. The transaction stays as it is, but for one that got too
+    large.
     """
     values = request.values
     channel = values["channel"]
@@ -32,10 +33,10 @@ def add(link: Link, request: Request) -> None:
     link.ports.send(writing.stored(values["rID"]))
 
 
-async def commit(link: Link, request: Request) -> None:
+async def commit(link: ChannelLink, request: Request) -> None:
     """Store the events of a transaction, all or none, and end it.
 
-    Raises Refusal or BrokerError: none is stored.
+    Raises RequestRefusal or BrokerError: none is stored.
     """
     session = _session(request)
     if session in link.transactions:
@@ -47,15 +48,15 @@ async def commit(link: Link, request: Request) -> None:
     link.ports.send(writing.stored(request.values["rID"]))
 
 
-async def abort(link: Link, request: Request) -> None:
+async def abort(link: ChannelLink, request: Request) -> None:
     """Drop a transaction."""
     link.transactions.abort(_session(request))
     link.ports.send(writing.stored(request.values["rID"]))
 
 
 def _session(request: Request) -> int:
-    """Return the session of a request. Raises Refusal: it is none."""
+    """Return the session of a request. Raises RequestRefusal: it is none."""
     session: int = request.values["sessID"]
     if session < 0:
-        raise Refusal(Code.BAD_REQUEST, f"{request.type}: sessID {session} is below 0")
+        raise RequestRefusal(Code.BAD_REQUEST, f"{request.type}: sessID {session} is below 0")
     return session

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 
 class Code(enum.IntEnum):
-    """Numbers of errors; those below 100 are what the clients of 2016 know."""
+    """Numbers of errors; the clients of 2016 know those below 100."""
 
     NOT_AUTHENTICATED = 1
     NOT_AUTHORISED = 2
@@ -24,12 +24,12 @@ class Code(enum.IntEnum):
     """The start of a subscription lies behind the channel's end."""
 
 
-class Unreadable(Exception):
+class UnreadableFrame(Exception):
     """Bytes that are no frame: the connection ends, since nothing behind them can be found."""
 
 
 class BadRequest(Exception):
-    """A frame whose fields are not what it needs: answered if it names a request, then the end.
+    """A frame whose fields are wrong: answered if it names a request, then the end.
 
     Attributes:
         frame_type: Its type.

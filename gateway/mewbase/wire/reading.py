@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from gateway.mewbase.wire.errors import BadRequest, Unreadable
-from gateway.mewbase.wire.frames import REQUESTS, Frame, Kind
+from gateway.mewbase.wire.errors import BadRequest, UnreadableFrame
+from gateway.mewbase.wire.frames import REQUESTS, FrameType, ValueKind
 from gateway.mewbase.wire.kernel import documents
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ Element: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class TooLarge:
+class OversizedFrame:
     """A document above `VALUE_BYTES_MAX`: nothing is known of it but how many bytes it has."""
 
     size: int
@@ -45,12 +45,12 @@ class Request(NamedTuple):
         type: As it came, but for a long one's end.
         frame: Its row of the table; None if there is none.
         values: Its fields, by name; None for one that is absent or null. A document is its bytes,
-            or `TooLarge`.
+            or `OversizedFrame`.
         names: Those of all that was in it, also of what is null.
     """
 
     type: str
-    frame: Frame | None
+    frame: FrameType | None
     values: Mapping[str, Any]
     names: Collection[bytes]
 
@@ -64,15 +64,15 @@ class Request(NamedTuple):
 def frame_bytes(buffer: bytearray, position: int, end: int, limit: int) -> int:
     """Return the size of the frame at `position`, 0 while that is not there.
 
-    Raises Unreadable: No frame is that small, or it is above `limit`.
+    Raises UnreadableFrame: No frame is that small, or it is above `limit`.
     """
     if end - position < _SIZE.size:
         return 0
     (size,) = _SIZE.unpack_from(buffer, position)
     if size < _SMALLEST:
-        raise Unreadable(f"a frame says that it has {size} bytes")
+        raise UnreadableFrame(f"a frame says that it has {size} bytes")
     if size > limit:
-        raise Unreadable(f"a frame has {size} bytes, and {limit} are the most")
+        raise UnreadableFrame(f"a frame has {size} bytes, and {limit} are the most")
     return int(size)
 
 
@@ -80,15 +80,15 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
     """Read the whole frame in [start, end).
 
     Raises:
-        Unreadable: It is no BSON document, or no frame.
+        UnreadableFrame: It is no BSON document, or no frame.
         BadRequest: A field is missing, or is not what it has to be.
     """
     found = documents.frame(buffer, start, end, VALUE_BYTES_MAX)
     if found is None:
-        raise Unreadable("a frame is no BSON document, or has more than 1,000 fields")
+        raise UnreadableFrame("a frame is no BSON document, or has more than 1,000 fields")
     kind, elements = found
     if kind is None or elements is None:
-        raise Unreadable("a frame has no `type` or no `frame`")
+        raise UnreadableFrame("a frame has no `type` or no `frame`")
     frame = REQUESTS.get(kind)
     if frame is None:
         request_id = _number(buffer, elements.get(b"rID"), _INT64_RANGE)
@@ -96,7 +96,9 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
     return Request(frame.type, frame, _values(buffer, frame, elements), elements)
 
 
-def _values(buffer: bytearray, frame: Frame, elements: Mapping[bytes, Element]) -> dict[str, Any]:
+def _values(
+    buffer: bytearray, frame: FrameType, elements: Mapping[bytes, Element]
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     wrong = ""
     for name, raw, read_value, is_mandatory in _READERS[frame.type]:
@@ -130,12 +132,12 @@ def _text(buffer: bytearray, element: Element) -> str | object | None:
     return _TOO_LONG if end - start > VALUE_BYTES_MAX else buffer[start : end - 1].decode()
 
 
-def _document(buffer: bytearray, element: Element) -> bytes | TooLarge | None:
+def _document(buffer: bytearray, element: Element) -> bytes | OversizedFrame | None:
     code, start, end = element
     if code != _DOCUMENT:
         return None
     if end - start > VALUE_BYTES_MAX:
-        return TooLarge(end - start)
+        return OversizedFrame(end - start)
     return bytes(memoryview(buffer)[start:end])
 
 
@@ -172,17 +174,17 @@ def _int64(buffer: bytearray, element: Element) -> int | None:
     return _number(buffer, element, _INT64_RANGE)
 
 
-_READ: Final[dict[Kind, Callable[[bytearray, Element], object]]] = {
-    Kind.DOCUMENT: _document,
-    Kind.INT32: _int32,
-    Kind.INT64: _int64,
-    Kind.TEXT: _text,
+_READ: Final[dict[ValueKind, Callable[[bytearray, Element], object]]] = {
+    ValueKind.DOCUMENT: _document,
+    ValueKind.INT32: _int32,
+    ValueKind.INT64: _int64,
+    ValueKind.TEXT: _text,
 }
 _READERS: Final = {
     frame.type: tuple(
         (field.name, field.name.encode(), _READ[field.kind], field.is_mandatory)
         for field in frame.fields
-        if field.kind is not Kind.ANY  # not looked at
+        if field.kind is not ValueKind.ANY  # not looked at
     )
     for frame in REQUESTS.values()
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gateway.mewbase.wire.errors import Code
-from gateway.mewbase.wire.frames import FRAMES, QUERYRESULT, RESPONSE, Kind, Sender
+from gateway.mewbase.wire.frames import FRAMES, QUERYRESULT, RESPONSE, SendingSide, ValueKind
 
 _SIZE: Final = struct.Struct("<i")
 _LONG: Final = struct.Struct("<q")
@@ -62,13 +62,13 @@ def _document(value: bytes | None) -> tuple[bytes, bytes]:
     return (_NULL, b"") if value is None else (_DOCUMENT, value)
 
 
-_WRITE: Final[dict[Kind, Callable[[Any], tuple[bytes, bytes]]]] = {
-    Kind.ANY: lambda value: _text(value) if isinstance(value, str) else _number(value),
-    Kind.BOOLEAN: lambda value: (_BOOLEAN, bytes((value,))),
-    Kind.DOCUMENT: _document,
-    Kind.INT32: _number,
-    Kind.INT64: _number,  # an int32 where that will do
-    Kind.TEXT: _text,
+_WRITE: Final[dict[ValueKind, Callable[[Any], tuple[bytes, bytes]]]] = {
+    ValueKind.ANY: lambda value: _text(value) if isinstance(value, str) else _number(value),
+    ValueKind.BOOLEAN: lambda value: (_BOOLEAN, bytes((value,))),
+    ValueKind.DOCUMENT: _document,
+    ValueKind.INT32: _number,
+    ValueKind.INT64: _number,  # an int32 where that will do
+    ValueKind.TEXT: _text,
 }
 _LAYOUTS: Final = {
     frame.type: (
@@ -79,7 +79,7 @@ _LAYOUTS: Final = {
         },
     )
     for frame in FRAMES
-    if frame.sender is Sender.SERVER
+    if frame.sender is SendingSide.SERVER
 }
 """By the type of a frame the bytes before its fields, and the name and the kind of each."""
 
@@ -93,14 +93,14 @@ def answer(frame_type: str, **values: Value) -> bytes:
     parts: list[bytes] = []
     for name, value in values.items():
         key, kind, write = fields[name]
-        if value is not None or kind is Kind.DOCUMENT:
+        if value is not None or kind is ValueKind.DOCUMENT:
             code, raw = write(value)
             parts += (code, key, raw)
     return document(head, document(*parts))
 
 
 def failure(code: Code, reason: str, *, as_text: bool) -> dict[str, Value]:
-    """Return the fields of an answer to what is refused.
+    """Return the fields of the answer to a refused request.
 
     Args:
         code: Which error.

@@ -12,18 +12,17 @@ from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import Right
 from gateway.pravega.access.tokens import (
-    TABLE_SUFFIX,
     Claims,
     Path,
     TokenExpired,
     TokenRefused,
     Tokens,
 )
-from gateway.pravega.controller.names import GROUP, marked
+from gateway.pravega.names import GROUP, TABLE_SUFFIX, marked
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from store.api import PART_MARKS
 
 REFUSED: Final = 0
@@ -49,13 +48,13 @@ class Act(enum.Enum):
     """Makes or deletes it, or changes its policy."""
 
     def rights(self, path: Path) -> frozenset[Right]:
-        """Return the rights on a stream, or on what is in none, of which any will do."""
+        """Return the rights on a path, a stream's or one in no stream, of which any will do."""
         anywhere, state = self.value
         return state if is_state(path) else anywhere
 
     @property
     def only_reads(self) -> bool:
-        """True if the segment is the same afterwards."""
+        """True if it leaves the segment unchanged."""
         return self in (Act.LOOK, Act.READ)
 
 
@@ -73,7 +72,7 @@ class Need(NamedTuple):
     moved: str = ""
 
     def demands(self, request: Any) -> Iterator[tuple[str, Act]]:  # noqa: ANN401  # of any row
-        """Yield segments that a request names, each with what it does to it."""
+        """Yield segments that a request names, each with the act on it."""
         for field in self.fields:
             yield getattr(request, field), self.act
         if self.moved:
@@ -91,7 +90,7 @@ _WRITE: Final = Need(Act.WRITE)
 _CUT: Final = Need(Act.CUT)
 _MAKE: Final = Need(Act.MAKE)
 
-NEEDS: Final[Mapping[type[Message], Need]] = MappingProxyType(
+NEEDS: Final[Mapping[type[WireMessage], Need]] = MappingProxyType(
     {
         m.Hello: _NONE,
         m.KeepAlive: _NONE,
@@ -137,8 +136,8 @@ class Ownership(NamedTuple):
     """Segments that the server keeps to itself.
 
     Attributes:
-        owns: Tells whether a stream of a scope is the server's own, so that no client changes it.
-        shows: Tells whether clients may read it all the same.
+        owns: Returns whether a stream of a scope is the server's own, so that no client changes it.
+        shows: Returns whether clients may read it all the same.
     """
 
     owns: Callable[[str, str], bool]
@@ -178,7 +177,7 @@ class Guard:
         """True if no request needs a token: every client is known."""
         return self._tokens is None
 
-    def verdict(self, message: Message, now_ms: int) -> Verdict:
+    def verdict(self, message: WireMessage, now_ms: int) -> Verdict:
         """Decide about a request; one that names no segment may be done.
 
         Args:
@@ -187,7 +186,7 @@ class Guard:
         """
         return self.verdict_of(type(message), message, now_ms)
 
-    def verdict_of(self, kind: type[Message], fields: Any, now_ms: int) -> Verdict:  # noqa: ANN401  # those of any row
+    def verdict_of(self, kind: type[WireMessage], fields: Any, now_ms: int) -> Verdict:  # noqa: ANN401  # those of any row
         """Decide about a request of which only the fields up to the token need be there.
 
         Args:
@@ -266,5 +265,5 @@ def _resolved(segment: str) -> tuple[str, str]:
 
 
 def _parent(name: str) -> str:
-    """Return a name without what a transaction or an index puts behind it."""
+    """Return a name without the suffix of a transaction or an index."""
     return name.partition("#")[0].partition("$")[0]

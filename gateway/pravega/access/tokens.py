@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from gateway.broker.access.model import Right
 from gateway.broker.access.standings import NO_USERS
+from gateway.pravega.names import TABLE_SUFFIX
 
 SUBJECT: Final = "segmentstoreresource"
 AUDIENCE: Final = "segmentstore"
@@ -38,8 +39,6 @@ _SEAL_BYTES: Final = 16
 _OWN: Final = {right.value: frozenset((right,)) for right in Right}
 _PREFIX: Final = "prn::/"
 _ALL: Final = frozenset((EVERYTHING, "prn::", "prn::*"))
-TABLE_SUFFIX: Final = "_kvtable"
-"""Stands behind the name of a table where streams stand."""
 _HEADER: Final = {"alg": "HS512"}
 _NONE: Final = frozenset[Right]()
 _MS: Final = 1_000
@@ -127,7 +126,7 @@ class Tokens:
         return f"{signed}.{_encoded(self._signature(signed.encode()))}"
 
     def check(self, token: str, now_ms: int) -> Claims:
-        """Return what a token says.
+        """Return the claims of a token.
 
         Raises:
             TokenRefused: It is none of this key's, or not valid yet.
@@ -152,7 +151,7 @@ class Tokens:
             raise TokenExpired(USER_CHANGED)
 
     def _seal_of(self, user: str) -> str | None:
-        """Return the seal of a user's standing as it is now, which does not tell what that is."""
+        """Return the seal of a user's standing as it is now, which does not reveal the standing."""
         standing = self._standing_of(user)
         if standing is None:
             return None

@@ -1,4 +1,4 @@
-"""The controller: what its calls ask for, done one change after the other in each scope."""
+"""The controller: its changes, done one after the other in each scope."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -8,24 +8,24 @@ from typing import Any
 
 from gateway.broker.locks import Locks
 from gateway.pending import Pending
-from gateway.pravega.controller.epochs import History
-from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream, Refused
-from gateway.pravega.controller.history import evenly
-from gateway.pravega.controller.model import Policy, State, Stream
-from gateway.pravega.controller.names import is_name, is_scope_name, marked, segment_name
-from gateway.pravega.controller.policies.retention import Retention
-from gateway.pravega.controller.policies.scaling import MINUTE_MS, Scaling
+from gateway.pravega.controller.errors import ChangeRefused, NoSuchScope, NoSuchStream
+from gateway.pravega.controller.key_value_tables import Tables
 from gateway.pravega.controller.readers.behind import Behind
-from gateway.pravega.controller.readers.groups import Groups
-from gateway.pravega.controller.readers.marks import marks_of
+from gateway.pravega.controller.readers.groups import GroupChanges
 from gateway.pravega.controller.readers.states import States
-from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.records.epochs import History
+from gateway.pravega.controller.records.history import evenly
+from gateway.pravega.controller.records.model import StreamPolicy, StreamRecord, StreamState
+from gateway.pravega.controller.records.registry import Registry
+from gateway.pravega.controller.records.table import RecordTable
+from gateway.pravega.controller.rounds.marks import marks_of
+from gateway.pravega.controller.rounds.retention import RetentionRounds
+from gateway.pravega.controller.rounds.scaling import MINUTE_MS, Scaling
+from gateway.pravega.controller.rounds.times import StreamTimes
 from gateway.pravega.controller.segments import Segments
-from gateway.pravega.controller.streams import Streams
-from gateway.pravega.controller.table import Table
-from gateway.pravega.controller.tables.changes import Tables
-from gateway.pravega.controller.times.times import StreamTimes
-from gateway.pravega.controller.transactions import Transactions
+from gateway.pravega.controller.streams import StreamChanges
+from gateway.pravega.controller.transactions import TransactionChanges
+from gateway.pravega.names import is_name, is_scope_name, marked, segment_name
 from gateway.pravega.traffic import Traffic
 from store.api import SegmentStore
 from store.errors import StoreError
@@ -62,7 +62,7 @@ class Controller:
         Args:
             store: The open store.
             clock_ms: Milliseconds since the epoch.
-            hides: Tells of a scope and a stream whether clients hear nothing of it.
+            hides: Returns of a scope and a stream whether clients hear nothing of it.
             traffic: What clients write.
             scaling_minute_ms: How long a minute of the policies of scaling takes.
         """
@@ -70,19 +70,21 @@ class Controller:
         self._hides = hides
         self._segments = Segments(store, store.for_removal, traffic)
         self._locks = Locks()
-        self.registry = Registry(Table(store, store.for_removal))
-        self.streams = Streams(self.registry, self._segments, clock_ms)
-        self.transactions = Transactions(self.registry, self.streams, self._segments, clock_ms)
-        self.groups = Groups(self.registry, self.streams)
+        self.registry = Registry(RecordTable(store, store.for_removal))
+        self.streams = StreamChanges(self.registry, self._segments, clock_ms)
+        self.transactions = TransactionChanges(
+            self.registry, self.streams, self._segments, clock_ms
+        )
+        self.groups = GroupChanges(self.registry, self.streams)
         self.times = StreamTimes(self.registry, self._segments, clock_ms)
-        self._retention = Retention(self.registry, self.streams, self._segments, clock_ms)
+        self._retention = RetentionRounds(self.registry, self.streams, self._segments, clock_ms)
         self._scaling = Scaling(self.registry, self.streams, traffic, clock_ms, scaling_minute_ms)
         self.tables = Tables(self.registry, self._segments)
         self.states = States(self.registry, self._segments)
         self.behind = Behind(self.registry, self._segments, self._found)
 
     async def open(self) -> None:
-        """Read the table; finish what the last process began and did not finish."""
+        """Read the table; finish changes that the last process began and did not finish."""
         await self.registry.load()
         for streams in list(self.registry.scopes.values()):
             for stream in list(streams.values()):
@@ -101,7 +103,7 @@ class Controller:
         async with self._locks.hold(scope):
             yield
 
-    async def stream(self, scope: str, name: str) -> Stream:
+    async def stream(self, scope: str, name: str) -> StreamRecord:
         """Return a stream; one that was made without the controller has one segment.
 
         Raises NoSuchScope, NoSuchStream.
@@ -119,7 +121,7 @@ class Controller:
                 raise
             return found
 
-    async def _marks(self, scope: str, name: str) -> Stream:
+    async def _marks(self, scope: str, name: str) -> StreamRecord:
         """Return the stream of a stream's marks; make its segment if it is not there yet."""
         marks = marks_of(await self.stream(scope, name))
         async with self.hold(scope):  # so that it is not made beside the stream's deletion
@@ -131,17 +133,17 @@ class Controller:
                 )
         return marks
 
-    async def _found(self, scope: str, name: str) -> Stream | None:
+    async def _found(self, scope: str, name: str) -> StreamRecord | None:
         bounds = None
         if is_name(scope) and is_name(name) and not self._hides(scope, name):
             bounds = await self._segments.bounds(segment_name(scope, name, 0))
         if bounds is None:
             return None
-        stream = Stream(
+        stream = StreamRecord(
             scope=scope,
             name=name,
-            policy=Policy(),
-            state=State.ACTIVE,
+            policy=StreamPolicy(),
+            state=StreamState.ACTIVE,
             history=History((evenly(1, 0, 0),)),
         )
         return replace(stream, cut={0: bounds[0]}) if bounds[0] else stream
@@ -171,7 +173,7 @@ class Controller:
                 await _tried(self._retention.look(scope, name), f"{scope}/{name}")
 
     async def rescale(self) -> None:
-        """Count what was written; change the streams whose policies ask for it."""
+        """Count the writes; change the streams whose policies ask for it."""
         await self._scaling.count()
         for scope, name in await self._scaling.due():
             async with self.hold(scope):
@@ -195,5 +197,5 @@ async def _tried(step: Coroutine[Pending[Any], None, object], stream: str) -> No
     """Do a step that nothing waits for; it is tried again before the stream's next change."""
     try:
         await step
-    except (Refused, StoreError) as error:
+    except (ChangeRefused, StoreError) as error:
         log.warning("a change of a stream is not finished stream=%s error=%s", stream, error)

@@ -1,81 +1,81 @@
 """Refusals of the controller, which its calls turn into the status that each of them has for it."""
 
 
-class Refused(Exception):
-    """Base of them; the message is one line that names what was refused."""
+class ChangeRefused(Exception):
+    """Base of them; the message is one line that names the refused thing."""
 
 
-class BadName(Refused):
+class BadName(ChangeRefused):
     """No scope, stream or table may have this name."""
 
 
-class NoSuchScope(Refused):
+class NoSuchScope(ChangeRefused):
     """No scope has this name."""
 
 
-class ScopeExists(Refused):
+class ScopeExists(ChangeRefused):
     """A scope has this name already."""
 
 
-class ScopeNotEmpty(Refused):
+class ScopeNotEmpty(ChangeRefused):
     """The scope has streams or tables."""
 
 
-class NoSuchStream(Refused):
+class NoSuchStream(ChangeRefused):
     """The scope has no stream of this name."""
 
 
-class StreamExists(Refused):
+class StreamExists(ChangeRefused):
     """The scope has a stream of this name already."""
 
 
-class StreamIsSealed(Refused):
+class StreamIsSealed(ChangeRefused):
     """The stream takes no more."""
 
 
-class StreamNotSealed(Refused):
+class StreamNotSealed(ChangeRefused):
     """The stream has to be sealed first."""
 
 
-class TooFewSegments(Refused):
+class TooFewSegments(ChangeRefused):
     """The stream would have fewer segments than its policy says."""
 
 
-class NoSuchTable(Refused):
+class NoSuchTable(ChangeRefused):
     """The scope has no table of this name."""
 
 
-class TableExists(Refused):
+class TableExists(ChangeRefused):
     """The scope has a table of this name already."""
 
 
-class NoSuchTransaction(Refused):
+class NoSuchTransaction(ChangeRefused):
     """The stream has no such transaction, or had it too long ago."""
 
 
-class NoSuchGroup(Refused):
+class NoSuchGroup(ChangeRefused):
     """The scope has no group of readers of this name, or the stream does not wait for it."""
 
 
-class OtherGroup(Refused):
+class OtherGroup(ChangeRefused):
     """The group of readers has another identity: it was deleted and made anew."""
 
 
-class OldGeneration(Refused):
+class OldGeneration(ChangeRefused):
     """The group of readers has been configured anew meanwhile."""
 
 
-class NoSuchWriter(Refused):
+class NoSuchWriter(ChangeRefused):
     """The stream has no times of this writer."""
 
 
-class InvalidRequest(Refused):
+class InvalidRequest(ChangeRefused):
     """The request cannot be right, whatever there is; says why."""
 
 
-class NoRight(Refused):
+class NoRight(ChangeRefused):
     """The caller may not do this."""
 
 
-class Busy(Refused):
+class Busy(ChangeRefused):
     """The caller's password was not compared; it may come again."""

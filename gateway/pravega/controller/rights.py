@@ -1,50 +1,19 @@
-"""Rights of the controller's callers."""
+"""Rights of a caller: the tokens that it gets, and the things that it may see in lists."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from gateway.broker.access.model import Right
-from gateway.pending import Pending
+from gateway.pravega.access.callers import Caller, StreamRights
 from gateway.pravega.access.tokens import Tokens, resource_of, words_of
 from gateway.pravega.controller.errors import NoRight
-from gateway.pravega.controller.tables.names import stream_of
+from gateway.pravega.controller.records.directory import Directory, wanted
+from gateway.pravega.controller.records.model import StreamRecord
+from gateway.pravega.controller.records.registry import Registry
+from gateway.pravega.names import GROUP, names_with_rights, stream_of
 
 TOKEN_LIFETIME_MS: Final = 10 * 60 * 1_000
 """Clients fetch a new token when theirs has expired."""
-
-
-class Rights(Protocol):
-    """Rights on streams."""
-
-    def may(self, right: Right, scope: str, stream: str) -> bool:
-        """Return whether there is a right on a stream; on its scope if the stream is ''."""
-        ...
-
-
-class Caller(Rights, Protocol):
-    """A client that has made a call."""
-
-    @property
-    def name(self) -> str:
-        """Name of its user; empty where there are no users."""
-        ...
-
-
-LogIn = Callable[[str, str], Coroutine[Pending[Any], None, Caller | None]]
-"""From an `authorization`, '' if none was sent, and the peer's host to the caller.
-
-None: it is not let in. Raises Busy.
-"""
-
-
-class Anyone:
-    """Every client where there are no users: it may do everything."""
-
-    name = ""
-
-    def may(self, right: Right, scope: str, stream: str) -> bool:  # noqa: ARG002
-        """Allow everything."""
-        return True
 
 
 class Minting(Protocol):
@@ -61,7 +30,7 @@ class Minting(Protocol):
 
 
 def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Minting:
-    """Return what makes the token with which a caller reaches a stream's segments.
+    """Return the function that makes the token with which a caller reaches a stream's segments.
 
     It has the caller's rights to that stream. Without any the function raises NoRight. Rights to a
     table are those of its name, and those of the name that it has where streams stand.
@@ -89,3 +58,48 @@ def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Minting:
 
 def _rights(caller: Caller, scope: str, stream: str) -> set[Right]:
     return {right for right in Right if caller.may(right, scope, stream)}
+
+
+class Sight:
+    """Scopes, streams, groups of readers and tables that a caller may see."""
+
+    def __init__(self, registry: Registry, caller: StreamRights) -> None:
+        """Look at the registry with the rights of a caller."""
+        self._registry = registry
+        self._caller = caller
+
+    def has_right(self, scope: str, stream: str = "") -> bool:
+        """Return whether it has any right on a stream; on the scope if the stream is ''."""
+        return any(self._caller.may(right, scope, stream) for right in Right)
+
+    def may_read(self, scope: str, stream: str) -> bool:
+        """Return whether it may read a stream."""
+        return self._caller.may(Right.READ, scope, stream)
+
+    def may_read_table(self, scope: str, table: str) -> bool:
+        """Return whether it may read a table."""
+        return any(self.may_read(scope, each) for each in names_with_rights(table))
+
+    def may_see_group(self, scope: str, group: str) -> bool:
+        """Return whether it may see a group of readers: any right on the group's stream will do."""
+        return self.has_right(scope, GROUP + group)
+
+    def may_read_group(self, scope: str, group: str) -> bool:
+        """Return whether it may read the state of a group of readers, as it may on the wire."""
+        return any(
+            self._caller.may(right, scope, GROUP + group) for right in (Right.READ, Right.WRITE)
+        )
+
+    async def streams(self, scope: str) -> Directory[StreamRecord] | None:
+        """Return the streams of a scope of which it may see something; None for any other scope.
+
+        It has a right on the scope, or may read a stream or a table in it.
+        """
+        streams = self._registry.scopes.get(scope)
+        if streams is None or self.has_right(scope):
+            return streams
+        tables = self._registry.tables.of(scope)
+        is_seen = await wanted(streams, lambda name: self.may_read(scope, name), most=1) or (
+            await wanted(tables, lambda name: self.may_read_table(scope, name), most=1)
+        )
+        return streams if is_seen else None

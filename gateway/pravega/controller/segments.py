@@ -9,8 +9,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from gateway.pending import Pending, asked
-from gateway.pravega.controller.model import Policy
-from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from gateway.pravega.controller.records.model import StreamPolicy
+from gateway.pravega.segments import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.traffic import Traffic
 from store.api import (
     Appended,
@@ -48,7 +48,7 @@ class Segments:
         self._removal = removal
         self._traffic = traffic
 
-    async def create(self, names: Mapping[str, int], policy: Policy, at_ms: int) -> None:
+    async def create(self, names: Mapping[str, int], policy: StreamPolicy, at_ms: int) -> None:
         """Create segments, each in an epoch."""
 
         def create(name: str, epoch: int) -> Pending[None]:
@@ -76,7 +76,7 @@ class Segments:
 
         await _all(map(create, names), SegmentExists)
 
-    async def configure(self, names: Iterable[str], policy: Policy) -> None:
+    async def configure(self, names: Iterable[str], policy: StreamPolicy) -> None:
         """Note a policy in segments."""
         updates = [
             AttributeUpdate(SCALE_TYPE, policy.scale_type),
@@ -131,7 +131,7 @@ class Segments:
         await _all((truncate(*each) for each in offsets.items()), NoSuchSegment, SegmentTruncated)
 
     async def merge(self, targets: Mapping[str, str]) -> None:
-        """Move what segments hold, the keys, behind what others hold."""
+        """Move the bytes of segments, the keys, behind those of others."""
 
         def merge(source: str, target: str) -> Pending[int]:
             return asked(lambda done: self._store.merge_segments(target, source, done=done))

@@ -10,11 +10,13 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.broker.access.model import Right
-from gateway.grpc.status import CallRefused, Status
+from gateway.grpc.status import CallRefused, CallStatus
 from gateway.pending import Pending
+from gateway.pravega.access.callers import Anyone, Caller, LogIn
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
     Busy,
+    ChangeRefused,
     InvalidRequest,
     NoRight,
     NoSuchGroup,
@@ -22,16 +24,14 @@ from gateway.pravega.controller.errors import (
     NoSuchStream,
     NoSuchTable,
     NoSuchTransaction,
-    Refused,
 )
-from gateway.pravega.controller.names import MARK, is_scope_name, marked
-from gateway.pravega.controller.policies.scaling import MINUTE_MS, TICKS
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.readers.marks import Reading
-from gateway.pravega.controller.rights import Anyone, Caller, LogIn, Minting
-from gateway.pravega.controller.rpc.desk import Desk
-from gateway.pravega.controller.rpc.table import CALLS, Call, subject
-from gateway.pravega.controller.tables.names import names_with_rights
+from gateway.pravega.controller.rights import Minting
+from gateway.pravega.controller.rounds.marks import MarkRights
+from gateway.pravega.controller.rounds.scaling import MINUTE_MS, TICKS
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import CallContext
+from gateway.pravega.controller.rpc.table import CALLS, CallEntry, subject
+from gateway.pravega.names import MARK, is_scope_name, marked, names_with_rights
 from gateway.pravega.traffic import Traffic
 from gateway.server.loop.awaiting import awaited
 from store.api import SegmentStore
@@ -58,14 +58,14 @@ _LEASES_EVERY_S: Final = 0.5
 _LOOK_S: Final = 0.01
 
 _STATUSES: Final = {
-    Busy: Status.UNAVAILABLE,
-    NoSuchScope: Status.NOT_FOUND,
-    NoSuchStream: Status.NOT_FOUND,
-    NoSuchTable: Status.NOT_FOUND,
-    NoSuchTransaction: Status.NOT_FOUND,
-    NoSuchGroup: Status.NOT_FOUND,
-    InvalidRequest: Status.INVALID_ARGUMENT,
-    NoRight: Status.PERMISSION_DENIED,
+    Busy: CallStatus.UNAVAILABLE,
+    NoSuchScope: CallStatus.NOT_FOUND,
+    NoSuchStream: CallStatus.NOT_FOUND,
+    NoSuchTable: CallStatus.NOT_FOUND,
+    NoSuchTransaction: CallStatus.NOT_FOUND,
+    NoSuchGroup: CallStatus.NOT_FOUND,
+    InvalidRequest: CallStatus.INVALID_ARGUMENT,
+    NoRight: CallStatus.PERMISSION_DENIED,
 }
 
 
@@ -81,7 +81,7 @@ class CallerAccess:
     Attributes:
         caller: Lets callers in.
         token: Makes the token with which a caller reaches a stream's segments.
-        hides: Tells of a scope and a stream whether clients hear nothing of it.
+        hides: Returns of a scope and a stream whether clients hear nothing of it.
     """
 
     caller: LogIn
@@ -99,7 +99,7 @@ OPEN: Final = CallerAccess(caller=anyone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
+class RoundIntervals:
     """Intervals at which the controller works by itself.
 
     Attributes:
@@ -114,19 +114,19 @@ class Rounds:
 
     @property
     def scaling_tick_s(self) -> float:
-        """Time between two looks at what was written."""
+        """Time between two looks at the counts of writes."""
         return self.scaling_minute_ms / 1_000 / TICKS
 
 
-EVERY: Final = Rounds()
+EVERY: Final = RoundIntervals()
 """As often as Pravega's."""
 
 
 class _Method(NamedTuple):
-    """A call of the service: what answers it, and the form of its request."""
+    """A call of the service: its handler, and the form of its request."""
 
     name: str
-    call: Call
+    call: CallEntry
     read: Callable[[bytes], Message]
 
 
@@ -151,9 +151,9 @@ class ControllerService:
         clock_ms: Callable[[], int],
         address: Callable[[], tuple[str, int]],
         *,
-        door: CallerAccess = OPEN,
+        access: CallerAccess = OPEN,
         traffic: Traffic | None = None,
-        rounds: Rounds = EVERY,
+        rounds: RoundIntervals = EVERY,
     ) -> None:
         """Prepare it.
 
@@ -161,20 +161,22 @@ class ControllerService:
             store: The open store.
             clock_ms: Milliseconds since the epoch.
             address: Gives host and port of the wire protocol, as clients reach it.
-            door: Says which callers are let in.
+            access: Says which callers are let in.
             traffic: What clients write; scaling acts on it.
             rounds: How often the controller works by itself.
         """
-        self.controller = Controller(store, clock_ms, door.hides, traffic, rounds.scaling_minute_ms)
+        self.controller = Controller(
+            store, clock_ms, access.hides, traffic, rounds.scaling_minute_ms
+        )
         self._address = address
-        self._door = door
+        self._access = access
         self._rounds = rounds
         self._watches: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self._under_way = 0
 
     async def open(self) -> None:
-        """Finish what was begun before; watch over leases and policies. Raises StoreError."""
+        """Finish changes begun before; watch over leases and policies. Raises StoreError."""
         await awaited(self.controller.open())
         rounds = self._rounds
         self._watches = [
@@ -198,7 +200,7 @@ class ControllerService:
         """Return the size of the largest request of a call. Raises CallRefused."""
         method = _METHODS.get(path)
         if method is None:
-            raise CallRefused(Status.UNIMPLEMENTED, f"there is no call {path[:200]}")
+            raise CallRefused(CallStatus.UNIMPLEMENTED, f"there is no call {path[:200]}")
         return _LONG_BYTES_MAX if method.name in _LONG else _REQUEST_BYTES_MAX
 
     def let_in(self, authorization: str, host: str) -> Coroutine[Pending[Any], None, Caller]:
@@ -207,15 +209,15 @@ class ControllerService:
 
     async def _let_in(self, authorization: str, host: str) -> Caller:
         if self._is_stopping:
-            raise CallRefused(Status.UNAVAILABLE, "the server stops")
+            raise CallRefused(CallStatus.UNAVAILABLE, "the server stops")
         try:
-            caller = await self._door.caller(authorization, host)
-        except Refused as error:
+            caller = await self._access.caller(authorization, host)
+        except ChangeRefused as error:
             raise _refused(error) from None
         if caller is None:
             text = "unknown user or wrong password; this server asks for Basic credentials"
-            raise CallRefused(Status.UNAUTHENTICATED, text)
-        return Reading(caller)
+            raise CallRefused(CallStatus.UNAUTHENTICATED, text)
+        return MarkRights(caller)
 
     def answer(
         self, path: str, caller: Caller, request: bytes
@@ -227,22 +229,22 @@ class ControllerService:
         try:
             request = method.read(data)
         except DecodeError as error:
-            raise CallRefused(Status.INVALID_ARGUMENT, str(error)) from None
+            raise CallRefused(CallStatus.INVALID_ARGUMENT, str(error)) from None
         _check_rights(method.call, caller, *subject(request))
-        desk = Desk(
+        context = CallContext(
             controller=self.controller,
             address=self._address(),
             caller=caller,
-            token=self._door.token,
+            token=self._access.token,
         )
         self._under_way += 1
         try:
-            answer = await method.call.answer(desk, request)
-        except Refused as error:
+            answer = await method.call.answer(context, request)
+        except ChangeRefused as error:
             raise _refused(error) from None
         except StoreError as error:
             log.warning("a call of the controller failed error=%s", error)
-            raise CallRefused(Status.UNAVAILABLE, str(error)) from None
+            raise CallRefused(CallStatus.UNAVAILABLE, str(error)) from None
         finally:
             self._under_way -= 1
         if method.call.done and answer.status == _DONE:  # type: ignore[attr-defined]  # all have one
@@ -260,12 +262,12 @@ async def _every(pause_s: float, work: Callable[[], Coroutine[Pending[Any], None
             log.exception("a round of the controller failed")
 
 
-def _refused(error: Refused) -> CallRefused:
-    return CallRefused(_STATUSES.get(type(error), Status.FAILED_PRECONDITION), str(error))
+def _refused(error: ChangeRefused) -> CallRefused:
+    return CallRefused(_STATUSES.get(type(error), CallStatus.FAILED_PRECONDITION), str(error))
 
 
-def _check_rights(call: Call, caller: Caller, scope: str, stream: str) -> None:
-    """Raise CallRefused if a caller may not do what it asks for."""
+def _check_rights(call: CallEntry, caller: Caller, scope: str, stream: str) -> None:
+    """Raise CallRefused if a caller may not make its request."""
     rights = _ANY_RIGHT if call.right is None else (call.right,)
     names = names_with_rights(stream) if stream and call.is_of_table else (stream,)
     if call.takes_marks and (of := marked(stream)) is not None:
@@ -276,4 +278,4 @@ def _check_rights(call: Call, caller: Caller, scope: str, stream: str) -> None:
         text = f"no right to {' or '.join(each.value for each in rights)} {scope}/{stream}"
         if marked(stream) is not None and call.right in (Right.CONFIGURE, Right.WRITE):
             text += f": a stream {MARK}… is the server's own"
-        raise CallRefused(Status.PERMISSION_DENIED, text)
+        raise CallRefused(CallStatus.PERMISSION_DENIED, text)

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gateway.pravega.controller import history
-from gateway.pravega.controller.epochs import Epoch, History, Segment
 from gateway.pravega.controller.errors import (
     BadName,
     InvalidRequest,
@@ -21,11 +19,13 @@ from gateway.pravega.controller.errors import (
     StreamNotSealed,
     TooFewSegments,
 )
-from gateway.pravega.controller.model import Policy, State, Stream
-from gateway.pravega.controller.names import GROUP, MARK, is_name, is_scope_name, marked
-from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.records import history
+from gateway.pravega.controller.records.epochs import Epoch, History, StreamSegment
+from gateway.pravega.controller.records.model import StreamPolicy, StreamRecord, StreamState
+from gateway.pravega.controller.records.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.pravega.room import COMMITTED_MAX, SEGMENTS_MAX
+from gateway.pravega.names import GROUP, MARK, is_name, is_scope_name, marked
+from gateway.pravega.segments import COMMITTED_MAX, SEGMENTS_MAX
 
 OPEN_MAX: Final = 1_000
 """Segments of a stream that are written at one time."""
@@ -36,7 +36,7 @@ GIVEN_UP_MAX: Final = 1_000
 """Segments of which nothing is left that are remembered, for readers that are behind."""
 
 
-class Streams:
+class StreamChanges:
     """Changes of scopes and streams, which the caller makes one after the other."""
 
     def __init__(self, registry: Registry, segments: Segments, clock_ms: Callable[[], int]) -> None:
@@ -55,7 +55,7 @@ class Streams:
         await self._registry.add_scope(scope)
 
     async def delete_scope(self, scope: str) -> None:
-        """Delete a scope without streams and tables, and what clients have made of tables in it.
+        """Delete a scope without streams and tables, and parts of tables that clients made in it.
 
         Raises NoSuchScope, ScopeNotEmpty.
         """
@@ -69,7 +69,7 @@ class Streams:
 
     # Streams
 
-    async def create(self, scope: str, name: str, policy: Policy) -> None:
+    async def create(self, scope: str, name: str, policy: StreamPolicy) -> None:
         """Create a stream. Raises BadName, NoSuchScope, StreamExists, InvalidRequest."""
         if not is_name(name):
             raise BadName(f"no stream may be called {name!r}")
@@ -82,17 +82,17 @@ class Streams:
         await self._check_room(scope, name, policy.segments)
         first = self._registry.ended.first_number(scope, name)
         epoch = history.evenly(policy.segments, first, self._clock_ms())
-        stream = Stream(
+        stream = StreamRecord(
             scope=scope,
             name=name,
             policy=policy,
-            state=State.CREATING,
+            state=StreamState.CREATING,
             history=History((epoch,)),
             first_number=first,
         )
         await self.finish(await self._registry.save(stream))
 
-    async def update(self, scope: str, name: str, policy: Policy) -> None:
+    async def update(self, scope: str, name: str, policy: StreamPolicy) -> None:
         """Change the policy of a stream, and the number of segments that it asks for.
 
         Raises NoSuchStream, StreamIsSealed, InvalidRequest.
@@ -108,7 +108,7 @@ class Streams:
             assert coming is not None
             known = await self._with_room(stream, coming)
         changed = replace(stream, policy=policy, history=known, coming=coming)
-        await self._change(replace(changed, state=State.UPDATING))
+        await self._change(replace(changed, state=StreamState.UPDATING))
 
     async def truncate(self, scope: str, name: str, cut: Mapping[int, int]) -> None:
         """Truncate at a cut. Raises NoSuchStream, StreamIsSealed, InvalidRequest.
@@ -124,21 +124,21 @@ class Streams:
             bounds = await self._segments.bounds(stream.segment_name(identity))
             if bounds is None or not bounds[0] <= offset <= bounds[1]:
                 raise InvalidRequest(f"segment {identity} of {scope}/{name} has no offset {offset}")
-        changed = replace(stream, cut=dict(cut), state=State.TRUNCATING)
+        changed = replace(stream, cut=dict(cut), state=StreamState.TRUNCATING)
         await self.finish(await self._registry.save(changed), frozenset(stream.given_up))
 
     async def seal(self, scope: str, name: str) -> None:
         """Let a stream take no more. Raises NoSuchStream."""
         stream = await self.settled(scope, name)
-        if stream.state is not State.SEALED:
-            await self._change(replace(stream, state=State.SEALING))
+        if stream.state is not StreamState.SEALED:
+            await self._change(replace(stream, state=StreamState.SEALING))
 
     async def delete(self, scope: str, name: str) -> None:
         """Delete a sealed stream. Raises NoSuchStream, StreamNotSealed."""
         stream = await self.settled(scope, name)
-        if stream.state is not State.SEALED:
+        if stream.state is not StreamState.SEALED:
             raise StreamNotSealed(f"the stream has to be sealed first: {scope}/{name}")
-        await self._change(replace(stream, state=State.DELETING))
+        await self._change(replace(stream, state=StreamState.DELETING))
 
     async def delete_marks(self, scope: str, name: str) -> None:
         """Delete the marks of a stream; they begin anew. Raises NoSuchStream."""
@@ -148,7 +148,7 @@ class Streams:
     async def scale(
         self, scope: str, name: str, closed: Iterable[int], ranges: Iterable[tuple[float, float]]
     ) -> Epoch | None:
-        """End some segments and go on with others of the same keys.
+        """End some segments and go on with others, whose keys are theirs.
 
         Returns the new epoch, also if it is asked for again; None if the ranges do not fit.
         Raises NoSuchStream, StreamIsSealed, TooFewSegments, InvalidRequest: there would be too
@@ -166,10 +166,10 @@ class Streams:
             text = f"{left} segments of {scope}/{name} would be left, of at least"
             raise TooFewSegments(f"{text} {stream.policy.segments}")
         known = await self._with_room(stream, coming)
-        await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
+        await self._change(replace(stream, history=known, coming=coming, state=StreamState.SCALING))
         return coming
 
-    async def _with_room(self, stream: Stream, coming: Epoch) -> History:
+    async def _with_room(self, stream: StreamRecord, coming: Epoch) -> History:
         """Return a stream's history with room for one more epoch. Raises InvalidRequest."""
         place, made = f"{stream.scope}/{stream.name}", len(coming.made)
         count = len(stream.history.open) - len(coming.ended) + made
@@ -187,15 +187,15 @@ class Streams:
         return known
 
     async def _check_room(self, scope: str, name: str, count: int) -> None:
-        """Check that a stream may get so many segments more. Raises InvalidRequest."""
+        """Check that a stream may get a number of segments more. Raises InvalidRequest."""
         there = await self._segments.count(f"{scope}/{name}")
         most = SEGMENTS_MAX + COMMITTED_MAX
         if there + count > most:
             text = f"{scope}/{name} has {there} segments, and may have"
             raise InvalidRequest(f"{text} {most}: not {count} more")
 
-    def _shortened(self, stream: Stream, count: int) -> History:
-        """Return a history that has room for so many segments more, as far as it can be forgotten.
+    def _shortened(self, stream: StreamRecord, count: int) -> History:
+        """Return a history with room for more segments, as far as it can be forgotten.
 
         Epochs are forgotten from the oldest on, while nothing is left of what ended with them, and
         no transaction needs them.
@@ -211,7 +211,7 @@ class Streams:
             place += 1
         return known.since(place) if place else known
 
-    async def reshape(self, stream: Stream, shape: Iterable[Segment]) -> Stream:
+    async def reshape(self, stream: StreamRecord, shape: Iterable[StreamSegment]) -> StreamRecord:
         """Scale a stream for a commit, to the keys of earlier segments; return it."""
         wanted = {(each.low, each.high) for each in shape}
         there = {(each.low, each.high): each.identity for each in stream.history.open}
@@ -221,38 +221,40 @@ class Streams:
         if coming is not None:
             coming = coming._replace(of_commit=True)
             known = self._shortened(stream, len(coming.made))
-            await self._change(replace(stream, history=known, coming=coming, state=State.SCALING))
+            await self._change(
+                replace(stream, history=known, coming=coming, state=StreamState.SCALING)
+            )
         return self._registry.stream(stream.scope, stream.name)
 
     # Changes that are under way
 
-    async def settled(self, scope: str, name: str) -> Stream:
-        """Return a stream, after what was left of its last change. Raises NoSuchStream."""
+    async def settled(self, scope: str, name: str) -> StreamRecord:
+        """Return a stream, after its last change is finished. Raises NoSuchStream."""
         stream = self._registry.stream(scope, name)
         if not stream.state.is_settled:
             await self.finish(stream)
         return self._registry.stream(scope, name)
 
-    async def finish(self, stream: Stream, gone: frozenset[int] = frozenset()) -> None:
-        """Do what is left of a stream's change; a truncation need not delete what is `gone`."""
+    async def finish(self, stream: StreamRecord, gone: frozenset[int] = frozenset()) -> None:
+        """Finish a stream's change; a truncation need not delete segments that are `gone`."""
         now = [stream.segment_name(each.identity) for each in stream.history.open]
-        settled = replace(stream, state=State.ACTIVE, coming=None)
+        settled = replace(stream, state=StreamState.ACTIVE, coming=None)
         match stream.state:
-            case State.CREATING:
+            case StreamState.CREATING:
                 await self._create_segments(stream, stream.history.last)
-            case State.UPDATING:
+            case StreamState.UPDATING:
                 await self._segments.configure(now, stream.policy)
                 settled = replace(settled, history=await self._scaled(stream))
-            case State.SCALING:
+            case StreamState.SCALING:
                 settled = replace(settled, history=await self._scaled(stream))
-            case State.TRUNCATING:
+            case StreamState.TRUNCATING:
                 await self._segments.delete(map(stream.segment_name, stream.given_up - gone))
                 offsets = {stream.segment_name(key): value for key, value in stream.cut.items()}
                 await self._segments.truncate(offsets)
-            case State.SEALING:
+            case StreamState.SEALING:
                 await self._segments.seal(now)
-                settled = replace(settled, state=State.SEALED)
-            case State.DELETING:
+                settled = replace(settled, state=StreamState.SEALED)
+            case StreamState.DELETING:
                 left = await self._segments.beneath(f"{stream.scope}/{stream.name}")
                 await self._segments.delete(left)
                 await self.delete_marks(stream.scope, stream.name)
@@ -260,7 +262,7 @@ class Streams:
                 return
         await self._registry.save(settled)
 
-    async def _scaled(self, stream: Stream) -> History:
+    async def _scaled(self, stream: StreamRecord) -> History:
         """Return the history with the epoch that comes, if one does; make its segments first."""
         if stream.coming is None:
             return stream.history
@@ -268,21 +270,21 @@ class Streams:
         await self._segments.seal(map(stream.segment_name, stream.coming.ended))
         return stream.history.followed_by(stream.coming)
 
-    async def _change(self, stream: Stream) -> None:
+    async def _change(self, stream: StreamRecord) -> None:
         await self.finish(await self._registry.save(stream))
 
-    async def _create_segments(self, stream: Stream, epoch: Epoch) -> None:
+    async def _create_segments(self, stream: StreamRecord, epoch: Epoch) -> None:
         names = {stream.segment_name(each.identity): each.epoch for each in epoch.made}
         await self._segments.create(names, stream.policy, epoch.at_ms)
 
-    async def _open(self, scope: str, name: str) -> Stream:
+    async def _open(self, scope: str, name: str) -> StreamRecord:
         stream = await self.settled(scope, name)
-        if stream.state is State.SEALED:
+        if stream.state is StreamState.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
         return stream
 
 
-def _check(policy: Policy) -> None:
+def _check(policy: StreamPolicy) -> None:
     """Raise InvalidRequest for a policy that nothing could act on."""
     if not 1 <= policy.segments <= OPEN_MAX:
         raise InvalidRequest(f"{policy.segments} segments: 1 … {OPEN_MAX} are possible")

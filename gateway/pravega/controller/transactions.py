@@ -1,4 +1,4 @@
-"""Transactions: what they wrote comes into the stream as a whole, or not at all.
+"""Transactions: their writes come into the stream as a whole, or not at all.
 
 A transaction writes into segments beside the stream's. A commit merges each into the segment of
 its keys. Where the stream was scaled meanwhile, it gets segments with the transaction's keys
@@ -11,36 +11,36 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from gateway.pravega.controller.epochs import Epoch, Segment
 from gateway.pravega.controller.errors import (
     InvalidRequest,
     NoSuchTransaction,
     StreamIsSealed,
 )
-from gateway.pravega.controller.model import (
-    State,
-    Stream,
-    Transaction,
+from gateway.pravega.controller.records.epochs import Epoch, StreamSegment
+from gateway.pravega.controller.records.model import (
+    StreamRecord,
+    StreamState,
+    TransactionRecord,
     TransactionState,
 )
-from gateway.pravega.controller.names import transaction_segment_name
-from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.records.registry import Registry
 from gateway.pravega.controller.segments import Segments
-from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX, Streams
-from gateway.pravega.room import COMMITTED_MAX, PARTS_MAX, USER_PARTS_MAX
+from gateway.pravega.controller.streams import KNOWN_MAX, OPEN_MAX, StreamChanges
+from gateway.pravega.names import transaction_segment_name
+from gateway.pravega.segments import COMMITTED_MAX, PARTS_MAX, USER_PARTS_MAX
 from store.api import TRANSACTION_MARK
 
 OVER_KEPT: Final = 1_000
 """Transactions of a stream that are over and still known."""
 
 
-class Transactions:
+class TransactionChanges:
     """Transactions of all streams; changes are made one after the other by the caller."""
 
     def __init__(
         self,
         registry: Registry,
-        streams: Streams,
+        streams: StreamChanges,
         segments: Segments,
         clock_ms: Callable[[], int],
     ) -> None:
@@ -52,7 +52,7 @@ class Transactions:
         self._parts: Counter[tuple[str, str, str]] = Counter()
         """Parts of transactions that are not over, by scope, stream and user."""
 
-    def find(self, scope: str, stream: str, identity: int) -> Transaction:
+    def find(self, scope: str, stream: str, identity: int) -> TransactionRecord:
         """Return a transaction. Raises NoSuchTransaction."""
         found = self._registry.transactions.get((scope, stream), {}).get(identity)
         if found is None:
@@ -61,16 +61,16 @@ class Transactions:
 
     async def create(
         self, scope: str, name: str, lease_ms: int, user: str = ""
-    ) -> tuple[Transaction, tuple[Segment, ...]]:
+    ) -> tuple[TransactionRecord, tuple[StreamSegment, ...]]:
         """Begin a transaction on the segments of now.
 
         Raises NoSuchStream, StreamIsSealed, InvalidRequest: there would be too many parts.
         """
         stream = await self._streams.settled(scope, name)
-        if stream.state is State.SEALED:
+        if stream.state is StreamState.SEALED:
             raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
         await self._check_parts(stream, user, len(stream.history.open))
-        transaction = Transaction(
+        transaction = TransactionRecord(
             scope=scope,
             stream=name,
             identity=_identity_in(stream.history.last),
@@ -87,15 +87,15 @@ class Transactions:
         await self._segments.create(names, stream.policy, transaction.began_ms)
         return transaction, stream.history.open
 
-    def shape(self, stream: Stream, epoch: int) -> tuple[Segment, ...]:
+    def shape(self, stream: StreamRecord, epoch: int) -> tuple[StreamSegment, ...]:
         """Return the segments of an epoch, if the stream or one of its transactions knows them."""
         if found := stream.history.at(epoch):
             return found
         theirs = self._registry.transactions_of(stream)
         return next((each.shape for each in theirs if each.epoch == epoch and each.shape), ())
 
-    async def _check_parts(self, stream: Stream, user: str, count: int) -> None:
-        """Check that a user's transaction may have so many parts. Raises InvalidRequest."""
+    async def _check_parts(self, stream: StreamRecord, user: str, count: int) -> None:
+        """Check that a user's transaction may have a number of parts. Raises InvalidRequest."""
         place = f"{stream.scope}/{stream.name}"
         theirs = self._parts[stream.scope, stream.name, user]
         if user and theirs + count > USER_PARTS_MAX:
@@ -106,24 +106,24 @@ class Transactions:
             text = f"transactions have {there} segments beside those of {place}, and may have"
             raise InvalidRequest(f"{text} {PARTS_MAX}: not {count} more")
 
-    def _count(self, transaction: Transaction, sign: int) -> None:
+    def _count(self, transaction: TransactionRecord, sign: int) -> None:
         """Count the parts of a transaction that begins, or with -1 of one that is over."""
         key = (transaction.scope, transaction.stream, transaction.user)
         self._parts[key] += sign * len(transaction.shape)
         if not self._parts[key]:
             del self._parts[key]
 
-    def renew(self, transaction: Transaction, lease_ms: int) -> None:
+    def renew(self, transaction: TransactionRecord, lease_ms: int) -> None:
         """Let a lease begin anew."""
         key = (transaction.scope, transaction.stream, transaction.identity)
         self._ends[key] = self._clock_ms() + lease_ms
 
     async def commit(self, scope: str, name: str, identity: int) -> bool:
-        """Take what a transaction wrote into its stream; False if it was aborted."""
+        """Take the writes of a transaction into its stream; False if it was aborted."""
         return await self._end(scope, name, identity, TransactionState.COMMITTING)
 
     async def abort(self, scope: str, name: str, identity: int) -> bool:
-        """Throw away what a transaction wrote; False if it was committed."""
+        """Throw away the writes of a transaction; False if it was committed."""
         return await self._end(scope, name, identity, TransactionState.ABORTING)
 
     async def _end(self, scope: str, name: str, identity: int, state: TransactionState) -> bool:
@@ -135,7 +135,7 @@ class Transactions:
         await self.finish(transaction)
         return transaction.state in {state, TransactionState(state + 1)}
 
-    def _check_room(self, stream: Stream, transaction: Transaction) -> None:
+    def _check_room(self, stream: StreamRecord, transaction: TransactionRecord) -> None:
         """Check that a stream can get the segments that a commit opens. Raises InvalidRequest."""
         shape = {(each.low, each.high) for each in transaction.shape}
         there = {(each.low, each.high) for each in stream.history.open}
@@ -152,8 +152,8 @@ class Transactions:
             if not each.state.is_over:
                 await self.abort(scope, name, each.identity)
 
-    async def finish(self, transaction: Transaction) -> None:
-        """Do what is left of a commit or an abort."""
+    async def finish(self, transaction: TransactionRecord) -> None:
+        """Finish a commit or an abort."""
         if transaction.state is TransactionState.OPEN or transaction.state.is_over:
             return
         scope, name = transaction.scope, transaction.stream
@@ -169,7 +169,9 @@ class Transactions:
         self._ends.pop((scope, name, transaction.identity), None)
         await self._forget_oldest(stream)
 
-    async def _merge(self, stream: Stream, transaction: Transaction) -> Transaction:
+    async def _merge(
+        self, stream: StreamRecord, transaction: TransactionRecord
+    ) -> TransactionRecord:
         parts = await self._segments.existing(_parts(stream, transaction))
         shape = transaction.shape
         if parts:
@@ -192,14 +194,14 @@ class Transactions:
             await self._streams.reshape(stream, stream.history.at(transaction.back_to))
         return transaction
 
-    async def _forget_oldest(self, stream: Stream) -> None:
+    async def _forget_oldest(self, stream: StreamRecord) -> None:
         over = [each for each in self._registry.transactions_of(stream) if each.state.is_over]
         for each in over[: max(0, len(over) - OVER_KEPT)]:
             await self._registry.forget_transaction(each)
 
     # Leases
 
-    def all_began(self) -> list[Transaction]:
+    def all_began(self) -> list[TransactionRecord]:
         """Return the transactions that are not over, by streams; let their leases begin anew.
 
         It comes first, and once: their parts are counted.
@@ -215,7 +217,7 @@ class Transactions:
             self._count(each, 1)
         return found
 
-    def expired(self) -> list[Transaction]:
+    def expired(self) -> list[TransactionRecord]:
         """Return the transactions whose leases have run out."""
         now = self._clock_ms()
         ended = [key for key, end in self._ends.items() if end <= now]
@@ -238,9 +240,9 @@ def _identity_in(epoch: Epoch) -> int:
     return epoch.number << 96 | secrets.randbits(32) << 64 | secrets.randbits(63)
 
 
-def _parts(stream: Stream, transaction: Transaction) -> list[str]:
+def _parts(stream: StreamRecord, transaction: TransactionRecord) -> list[str]:
     return [_part(stream, each.identity, transaction) for each in transaction.shape]
 
 
-def _part(stream: Stream, identity: int, transaction: Transaction) -> str:
+def _part(stream: StreamRecord, identity: int, transaction: TransactionRecord) -> str:
     return transaction_segment_name(stream.scope, stream.name, identity, transaction.identity)

@@ -7,8 +7,8 @@ there: a block is stored once, and an appender that was overtaken stores nothing
 from uuid import UUID
 
 from gateway.pending import Pending, asked, run
-from gateway.pravega.early.desk import EarlyDesk
-from gateway.pravega.room import check_room
+from gateway.pravega.early.context import EarlyConnection
+from gateway.pravega.segments import check_room
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_block import Block
 from store.api import Appended, Writer
@@ -34,53 +34,53 @@ class _Appender:
 class Appenders:
     """Takes set-ups and blocks, and acknowledges them."""
 
-    def __init__(self, desk: EarlyDesk) -> None:
-        self._desk = desk
+    def __init__(self, connection: EarlyConnection) -> None:
+        self._connection = connection
         self._appenders: dict[UUID, _Appender] = {}
 
     # Set-ups
 
     def set_up(self, request: m.SetupAppend) -> None:
-        """Open an appender; what comes next waits for it. One of the same id is replaced."""
-        most = self._desk.host.wire.set_ups_max
+        """Open an appender; the next frame waits for it. One of the same id is replaced."""
+        most = self._connection.context.wire.set_ups_max
         if request.connection_id not in self._appenders and len(self._appenders) >= most:
-            self._desk.close(f"more than {most} appenders on one connection")
-        elif self._desk.may_touch(request.segment):
-            self._desk.hold()
-            self._open(request, may_make=self._desk.host.settings.makes_segments)
+            self._connection.close(f"more than {most} appenders on one connection")
+        elif self._connection.may_touch(request.segment):
+            self._connection.hold()
+            self._open(request, may_make=self._connection.context.settings.makes_segments)
 
     async def _make(self, segment: str) -> None:
         """Create a segment, if there is room and the client is there. Raises StoreError."""
-        store = self._desk.host.store
+        store = self._connection.context.store
         await check_room(store, segment)
-        if not self._desk.is_over:
+        if not self._connection.is_over:
             made: Pending[None] = asked(lambda done: store.create_segment(segment, done=done))
             await made
 
     def _open(self, request: m.SetupAppend, *, may_make: bool) -> None:
-        desk, store = self._desk, self._desk.host.store
+        connection, store = self._connection, self._connection.context.store
 
         def opened(outcome: Writer | StoreError) -> None:
-            if desk.is_over:
+            if connection.is_over:
                 return
             if isinstance(outcome, NoSuchSegment) and may_make:
                 run(self._make(request.segment), made)
             elif isinstance(outcome, StoreError):
-                desk.close(outcome)
+                connection.close(outcome)
             else:
                 appender = self._appenders[request.connection_id] = _Appender(outcome)
                 level = appender.stored
-                desk.reply(m.AppendSetup(request.segment, request.connection_id, level))
-                desk.release()
+                connection.reply(m.AppendSetup(request.segment, request.connection_id, level))
+                connection.release()
 
         def made(outcome: BaseException | None) -> None:
-            if desk.is_over:
+            if connection.is_over:
                 return
             if outcome is None or isinstance(outcome, SegmentExists):
                 self._open(request, may_make=False)
             else:
                 assert isinstance(outcome, StoreError)
-                desk.close(outcome)
+                connection.close(outcome)
 
         store.open_writer(request.segment, request.connection_id, done=opened)
 
@@ -90,39 +90,41 @@ class Appenders:
         """Refuse a block at its beginning if nothing can take it."""
         appender = self._appenders.get(request.connection_id)
         if appender is None:
-            self._desk.close(f"a block of {request.connection_id}, which is not set up")
+            self._connection.close(f"a block of {request.connection_id}, which is not set up")
         elif request.offset > appender.taken:
-            self._desk.close(f"a block at {request.offset} where {appender.taken} comes next")
+            self._connection.close(f"a block at {request.offset} where {appender.taken} comes next")
 
     def store(self, block: Block) -> None:
         """Store a whole block and acknowledge it, or acknowledge that it is stored already."""
         appender = self._appenders[block.connection_id]
         if block.end <= appender.stored:
-            self._desk.reply(m.DataAppended(block.connection_id, appender.stored))
+            self._connection.reply(m.DataAppended(block.connection_id, appender.stored))
         elif block.start == appender.taken:
             self._append(appender, block)
         elif block.end > appender.taken or block.start < appender.stored:
-            self._desk.close(f"a block from {block.start} to {block.end} across what is stored")
+            self._connection.close(
+                f"a block from {block.start} to {block.end} across what is stored"
+            )
         # What is left is under way, and will be acknowledged as soon as it is stored.
 
     def _append(self, appender: _Appender, block: Block) -> None:
-        desk, end, size = self._desk, block.end, len(block.data)
+        connection, end, size = self._connection, block.end, len(block.data)
         connection_id = block.connection_id
 
         def done(outcome: Appended | StoreError) -> None:
-            desk.under_way.end(size)
-            if desk.is_over:
+            connection.under_way.end(size)
+            if connection.is_over:
                 return
-            desk.ports.settled(1)
+            connection.ports.settled(1)
             if self._appenders[connection_id] is not appender:
                 return  # its successor has been told the level
             if isinstance(outcome, StoreError):
-                desk.close(outcome)
+                connection.close(outcome)
                 return
             appender.stored = end
-            desk.reply(m.DataAppended(connection_id, end))
+            connection.reply(m.DataAppended(connection_id, end))
 
         appender.taken = end
-        desk.under_way.begin(size)
+        connection.under_way.begin(size)
         appender.writer.append(block.data, end, done=done)
-        desk.ports.taken(1, desk.under_way)
+        connection.ports.taken(1, connection.under_way)

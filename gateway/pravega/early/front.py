@@ -1,4 +1,4 @@
-"""The early dialect as the server's connections see it: frames in, requests to what answers them.
+"""The early dialect as the server's connections see it: frames in, requests to their handlers.
 
 The dialect has no errors: a client that breaks a rule, or asks for what cannot be, is cut off, and
 the log says why.
@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.early.appenders import Appenders
-from gateway.pravega.early.context import EarlyContext
-from gateway.pravega.early.desk import EarlyDesk
+from gateway.pravega.early.context import EarlyConnection, EarlyContext
 from gateway.pravega.early.reads import EarlyReads
-from gateway.pravega.early.session import Request, Session
+from gateway.pravega.early.session import Conversation, Request
 from gateway.server.front import Limits, Ports
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_block import Block
@@ -26,23 +25,23 @@ _FRAMES_A_RUN: Final = 64
 class EarlyFront:
     """One client of the early dialect."""
 
-    def __init__(self, host: EarlyContext, ports: Ports) -> None:
+    def __init__(self, context: EarlyContext, ports: Ports) -> None:
         self._ports = ports
-        self._desk = EarlyDesk(host, ports)
-        self._session = Session()
-        self._appenders = Appenders(self._desk)
-        self._reads = EarlyReads(self._desk)
+        self._connection = EarlyConnection(context, ports)
+        self._session = Conversation()
+        self._appenders = Appenders(self._connection)
+        self._reads = EarlyReads(self._connection)
         self._leave: Callable[[], object] | None = None
 
     def start(self) -> None:
         """Set the time limit of the first frame."""
-        self._ports.limit(self._desk.host.wire.first_frame_timeout_ms, "first frame")
+        self._ports.limit(self._connection.context.wire.first_frame_timeout_ms, "first frame")
 
     # Frames
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
         """Handle a run of frames up to one that asks for something; return where to go on."""
-        if self._desk.is_over:
+        if self._connection.is_over:
             return end
         try:
             if not self._whole_frame(buffer, position, end):
@@ -50,9 +49,9 @@ class EarlyFront:
             self._ports.begin_command()
             position = self._take_run(buffer, position, end)
         except WireError as error:
-            self._desk.close(str(error))
+            self._connection.close(str(error))
             return end
-        if not self._desk.is_held:
+        if not self._connection.is_held:
             self._ports.end_command()
         return position
 
@@ -62,7 +61,8 @@ class EarlyFront:
         Raises WireError if with it the client makes the server keep too much.
         """
         size = EARLY.frame_bytes(buffer, position, end)
-        kept, most = size + self._session.kept_bytes, self._desk.host.wire.unfinished_bytes_max
+        kept = size + self._session.kept_bytes
+        most = self._connection.context.wire.unfinished_bytes_max
         if kept > most:
             raise WireError(f"{kept} bytes of what is not complete, and {most} are the most")
         return size if position + size <= end else 0
@@ -80,8 +80,8 @@ class EarlyFront:
                 break
         if self._session.unfinished:
             self._ports.begun()
-        if self._leave is None and not self._desk.is_over:
-            self._leave = self._desk.host.entered(self._ports)
+        if self._leave is None and not self._connection.is_over:
+            self._leave = self._connection.context.list_connection(self._ports)
             self._ports.logged_in()
             self._ports.admitted()
         return position
@@ -97,18 +97,18 @@ class EarlyFront:
             case m.ReadSegment():
                 self._reads.ask(request)
             case m.KeepAlive():
-                self._desk.reply(request)
+                self._connection.reply(request)
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
-        return 0 if self._desk.is_over else EARLY.frame_bytes(buffer, position, end)
+        return 0 if self._connection.is_over else EARLY.frame_bytes(buffer, position, end)
 
     def unfinished(self) -> int:
         """Return the number of the block or message that is not whole; 0 if there is none."""
         return self._session.unfinished
 
     def held_bytes(self) -> int:
-        """Return how much is kept of what is not whole."""
+        """Return the bytes that are kept of unfinished messages."""
         return self._session.kept_bytes
 
     # The end
@@ -119,7 +119,7 @@ class EarlyFront:
 
     def lost(self) -> None:
         """Remove everything that the connection owned."""
-        self._desk.is_over = True
+        self._connection.is_over = True
         self._reads.stop()
         if self._leave is not None:
             self._leave()
@@ -130,10 +130,10 @@ class EarlyKind:
 
     name = EARLY_PROTOCOL
 
-    def __init__(self, host: EarlyContext, limits: Limits) -> None:
-        self.host = host
+    def __init__(self, context: EarlyContext, limits: Limits) -> None:
+        self.context = context
         self.limits = limits
 
     def meet(self, ports: Ports) -> EarlyFront:
         """Return the front of a client that has just come."""
-        return EarlyFront(self.host, ports)
+        return EarlyFront(self.context, ports)

@@ -5,9 +5,9 @@ from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
-from gateway.pravega.access.segment_access import SegmentBackend
 from gateway.pravega.port import asks_for_tokens
-from gateway.pravega.under_way import UnderWay
+from gateway.pravega.segment_access import SegmentBackend
+from gateway.pravega.traffic import AppendsUnderWay
 from gateway.server.endpoint import Endpoint
 from gateway.server.loop.awaiting import called
 from gateway.server.port import Port
@@ -26,7 +26,7 @@ class EarlyPort(Port[SegmentBackend]):
         self._endpoint = Endpoint(Place(settings.early.host, port, "early.host", "early.port"))
         super().__init__([self._endpoint])
         self._settings = settings
-        self._under_way = UnderWay()
+        self._under_way = AppendsUnderWay()
 
     @classmethod
     def configured(cls, settings: Settings) -> Self | None:
@@ -63,17 +63,17 @@ class EarlyPort(Port[SegmentBackend]):
                 shown(*widest),
             )
         access, context, sockets = backend.segments, self.context, self.context.sockets
-        host = EarlyContext(
+        shared = EarlyContext(
             store=access.store,
             say=context.shared.say,
             is_closed=access.is_closed,
             settings=self._settings.early,
             wire=self._settings.wire,
             under_way=self._under_way,
-            entered=access.entering(EARLY_PROTOCOL),
+            list_connection=access.listing_of(EARLY_PROTOCOL),
         )
         quota = Quota(sockets, max(1, sockets.places // WITHOUT_LOGIN_PART))
-        self._endpoint.listen(context, EarlyKind(host, limits_of(self._settings.wire)), quota)
+        self._endpoint.listen(context, EarlyKind(shared, limits_of(self._settings.wire)), quota)
 
     async def settle(self) -> None:
         """Wait until every append that was taken is stored."""

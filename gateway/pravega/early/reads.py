@@ -8,7 +8,7 @@ memory. A read that finds nothing waits, and is told by one byte that it can go 
 from collections import deque
 from typing import Final
 
-from gateway.pravega.early.desk import EarlyDesk
+from gateway.pravega.early.context import EarlyConnection
 from gateway.server.front import Piece, Source
 from hutch.pravega.early_messages import ReadSegment, SegmentRead
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
@@ -39,9 +39,9 @@ class _Read:
 class EarlyReads(Source):
     """Takes reads, and gives their answers to the server."""
 
-    def __init__(self, desk: EarlyDesk) -> None:
+    def __init__(self, connection: EarlyConnection) -> None:
         super().__init__()
-        self._desk = desk
+        self._connection = connection
         self._turns: deque[_Read] = deque()
         self._waiting: dict[_Read, Cancel] = {}
         self._is_reading = False
@@ -50,13 +50,13 @@ class EarlyReads(Source):
 
     def ask(self, request: ReadSegment) -> None:
         """Answer a read, once there are bytes; with too many reads the client is not read."""
-        if not self._desk.may_touch(request.segment):
+        if not self._connection.may_touch(request.segment):
             return
         self._turns.append(_Read(request))
         self._go_on()
-        if self._count() >= self._desk.host.wire.reads_max:
+        if self._count() >= self._connection.context.wire.reads_max:
             self._is_holding = True
-            self._desk.ports.hold()
+            self._connection.ports.hold()
 
     def _count(self) -> int:
         return len(self._turns) + len(self._waiting) + self._is_reading
@@ -65,17 +65,17 @@ class EarlyReads(Source):
         if self._turns and not self._is_reading and self._ready is None:
             self._is_reading = True
             self._read(self._turns.popleft())
-        if self._is_holding and self._count() < self._desk.host.wire.reads_max:
+        if self._is_holding and self._count() < self._connection.context.wire.reads_max:
             self._is_holding = False
-            self._desk.ports.release()
+            self._connection.ports.release()
 
     def _read(self, read: _Read) -> None:
         def done(outcome: ReadResult | StoreError) -> None:
             self._is_reading = False
-            if self._desk.is_over:
+            if self._connection.is_over:
                 return
             if isinstance(outcome, StoreError):
-                self._desk.close(outcome)
+                self._connection.close(outcome)
                 return
             if outcome.data or outcome.end_of_segment:
                 self._answer(read, outcome)
@@ -84,7 +84,7 @@ class EarlyReads(Source):
             self._go_on()
 
         size = min(read.left, READ_BYTES_MAX)
-        self._desk.host.store.read(read.segment, read.offset, size, done=done)
+        self._connection.context.store.read(read.segment, read.offset, size, done=done)
 
     def _answer(self, read: _Read, outcome: ReadResult) -> None:
         flags = outcome.at_tail, outcome.end_of_segment
@@ -94,8 +94,8 @@ class EarlyReads(Source):
         read.is_begun = True
         if read.left and not any(flags):
             self._turns.append(read)
-        self._ready = self._desk.frame_of(piece)
-        self._desk.ports.wake(self)
+        self._ready = self._connection.frame_of(piece)
+        self._connection.ports.wake(self)
 
     def _wait(self, read: _Read) -> None:
         """Wake the read when there is a byte at its offset."""
@@ -103,12 +103,12 @@ class EarlyReads(Source):
         def done(outcome: ReadResult | StoreError) -> None:
             del self._waiting[read]
             if isinstance(outcome, StoreError):
-                self._desk.close(outcome)
+                self._connection.close(outcome)
                 return
             self._turns.append(read)
             self._go_on()
 
-        store = self._desk.host.store
+        store = self._connection.context.store
         self._waiting[read] = store.read(read.segment, read.offset, 1, done=done, wait=True)
 
     # As a source

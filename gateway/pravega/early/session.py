@@ -4,11 +4,11 @@ from typing import Final
 
 from hutch.pravega import early_messages as m
 from hutch.pravega.codec import HEAD, HEAD_BYTES
-from hutch.pravega.commands import Sender
+from hutch.pravega.commands import CommandSender
 from hutch.pravega.early_block import Block
-from hutch.pravega.early_codec import EARLY, Parts
+from hutch.pravega.early_codec import EARLY, MessageParts
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import Event
 from store.api import APPEND_BYTES_MAX
 
@@ -17,16 +17,16 @@ _EVENT: Final = EARLY.by_class[Event].code
 _END: Final = EARLY.by_class[m.EndAppendBlock].code
 _KEEP_ALIVE: Final = EARLY.by_class[m.KeepAlive].code
 
-Request = Message | Block
+Request = WireMessage | Block
 """A message that asks for something, or a whole block, to be stored."""
 
 
-class Session:
+class Conversation:
     """Puts parts and blocks together, and sees that each message comes where it may."""
 
     def __init__(self, block_bytes_max: int = APPEND_BYTES_MAX) -> None:
         self._block_bytes_max = block_bytes_max
-        self._parts = Parts()
+        self._parts = MessageParts()
         self._block: Block | None = None
         self._begun = 0
 
@@ -107,5 +107,5 @@ class Session:
         return block
 
 
-def _decoded(code: int, frame: memoryview) -> Message:
-    return EARLY.decode(code, frame[HEAD_BYTES:], Sender.CLIENT)
+def _decoded(code: int, frame: memoryview) -> WireMessage:
+    return EARLY.decode(code, frame[HEAD_BYTES:], CommandSender.CLIENT)

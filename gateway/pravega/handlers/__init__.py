@@ -1,1 +1,1 @@
-"""The handlers of requests, by what they are about; `table.py` says which message goes to which."""
+"""The handlers of requests, by subject; `table.py` says which message goes to which."""

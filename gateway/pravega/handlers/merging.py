@@ -5,11 +5,11 @@ from typing import Final
 from uuid import UUID
 
 from gateway.pending import Pending, asked
-from gateway.pravega.desk import Desk
+from gateway.pravega.connection import SegmentConnection
 from gateway.pravega.handlers.tables_merged import merged
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from store.api import ABSENT, AttributeUpdate, Operations, SegmentInfo
 from store.errors import AttributeMismatch, NoSuchSegment
 
@@ -28,25 +28,25 @@ _MERGED_COUNT: Final = 256
 """Attributes of a target that tell which sources it has: a later source may take the place."""
 
 
-def merge_segments(desk: Desk, request: m.MergeSegments) -> None:
+def merge_segments(connection: SegmentConnection, request: m.MergeSegments) -> None:
     """Append a segment to another one, update attributes, and delete it: all or nothing.
 
     A merge that comes again, since its reply was lost, is answered as the first one was.
     """
     if any(update.update_type not in range(IF_EQUAL + 1) for update in request.attribute_updates):
-        desk.close("an update of an attribute has an unknown type")
+        connection.close("an update of an attribute has an unknown type")
         return
-    done = desk.answering(request.request_id, request.source, _itself)
-    desk.hold_for(_answer(desk, request), done)
+    done = connection.answering(request.request_id, request.source, _itself)
+    connection.hold_for(_answer(connection, request), done)
 
 
-def _itself(reply: Message) -> Message:
+def _itself(reply: WireMessage) -> WireMessage:
     return reply
 
 
-async def _answer(desk: Desk, request: m.MergeSegments) -> Message:
+async def _answer(connection: SegmentConnection, request: m.MergeSegments) -> WireMessage:
     """Merge; return the reply. Raises StoreError."""
-    store, source = desk.store, request.source
+    store, source = connection.store, request.source
     try:
         length = await _merged_with_updates(store, request)
     except NoSuchSegment:
@@ -57,7 +57,7 @@ async def _answer(desk: Desk, request: m.MergeSegments) -> Message:
         except NoSuchSegment:
             return await _reply_to_repeated(store, request)
         return m.SegmentAttributeUpdated(request.request_id, success=False)
-    desk.transients.forget(source)
+    connection.transients.forget(source)
     return _reply(request, length)
 
 
@@ -73,7 +73,7 @@ async def _merged_with_updates(store: Operations, request: m.MergeSegments) -> i
 
 
 async def _composed(store: Operations, request: m.MergeSegments) -> list[AttributeUpdate]:
-    """Return what the store is to do with attributes. Raises AttributeMismatch, StoreError."""
+    """Return the updates of attributes for the store. Raises AttributeMismatch, StoreError."""
     mark = _mark_of(request.source)
     updates, made = [mark], {mark.attribute: mark.value}
     found = [
@@ -91,7 +91,7 @@ async def _composed(store: Operations, request: m.MergeSegments) -> list[Attribu
 
 
 def _update_of(update: m.AttributeUpdate, value: int) -> AttributeUpdate:
-    """Return what the store is to do, if the attribute has a value now."""
+    """Return the update for the store, if the attribute has a value now."""
     new, expected = update.new_value, value
     if update.update_type == NONE:
         expected = ABSENT
@@ -111,7 +111,7 @@ def _mark_of(source: str) -> AttributeUpdate:
     return AttributeUpdate(UUID(int=_MERGED + number % _MERGED_COUNT), number)
 
 
-async def _reply_to_repeated(store: Operations, request: m.MergeSegments) -> Message:
+async def _reply_to_repeated(store: Operations, request: m.MergeSegments) -> WireMessage:
     """Return the reply to a merge whose source is gone: it may be in the target already."""
     mark = _mark_of(request.source)
     if await _attribute(store, request.target, mark.attribute) != mark.value:
@@ -119,29 +119,29 @@ async def _reply_to_repeated(store: Operations, request: m.MergeSegments) -> Mes
     return _reply(request, (await _info(store, request.target)).length)
 
 
-def _reply(request: m.MergeSegments, length: int) -> Message:
+def _reply(request: m.MergeSegments, length: int) -> WireMessage:
     return m.SegmentsMerged(request.request_id, request.target, request.source, length)
 
 
-def merge_in_batch(desk: Desk, request: m.MergeSegmentsBatch) -> None:
+def merge_in_batch(connection: SegmentConnection, request: m.MergeSegmentsBatch) -> None:
     """Append segments to another one, in order, each by itself; those that are gone count too."""
-    store, target = desk.store, request.target
+    store, target = connection.store, request.target
 
-    async def answer() -> Message:
+    async def answer() -> WireMessage:
         found: list[m.MergedSource] = []
         for source in request.sources:
             try:
                 length = await _merge(store, target, source, [])
             except NoSuchSegment:
                 length = (await _info(store, target)).length
-            desk.transients.forget(source)
+            connection.transients.forget(source)
             found.append(m.MergedSource(source, length))
         return m.SegmentsBatchMerged(request.request_id, target, tuple(found))
 
-    desk.hold_for(answer(), desk.answering(request.request_id, target, _itself))
+    connection.hold_for(answer(), connection.answering(request.request_id, target, _itself))
 
 
-def merge_tables(desk: Desk, request: t.MergeTableSegments) -> None:
+def merge_tables(connection: SegmentConnection, request: t.MergeTableSegments) -> None:
     """Move a table's entries into another one as one update; the source's win. Delete the source.
 
     The source is sealed first. A merge that comes again after a crash in between completes it. A
@@ -150,15 +150,15 @@ def merge_tables(desk: Desk, request: t.MergeTableSegments) -> None:
     target, source = request.target, request.source
 
     async def length() -> int:
-        async with desk.host.table_merges.hold(""):
-            if desk.is_over:  # while it was in line
+        async with connection.context.table_merges.hold(""):
+            if connection.is_over:  # while it was in line
                 return 0
-            return await merged(desk.store, target, source)
+            return await merged(connection.store, target, source)
 
-    def reply(length: int) -> Message:
+    def reply(length: int) -> WireMessage:
         return m.SegmentsMerged(request.request_id, target, source, length)
 
-    desk.hold_for(length(), desk.answering(request.request_id, source, reply))
+    connection.hold_for(length(), connection.answering(request.request_id, source, reply))
 
 
 # The store

@@ -4,28 +4,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.pravega.desk import Desk
-from gateway.pravega.handlers import (
-    appends,
-    attributes,
-    connection,
-    merging,
-    reads,
-    segments,
-    tables,
-)
+from gateway.pravega.connection import SegmentConnection
+from gateway.pravega.handlers import merging, reads, segments, set_ups, tables
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 
-Handler = Callable[[Desk, Any], None]
+Handler = Callable[[SegmentConnection, Any], None]
 
-HANDLERS: Final[Mapping[type[Message], Handler]] = MappingProxyType(
+HANDLERS: Final[Mapping[type[WireMessage], Handler]] = MappingProxyType(
     {
-        m.Hello: connection.hello,
-        m.KeepAlive: connection.keep_alive,
-        m.Padding: connection.padding,
-        m.SetupAppend: appends.setup_append,
+        m.Hello: set_ups.hello,
+        m.KeepAlive: set_ups.keep_alive,
+        m.Padding: set_ups.padding,
+        m.SetupAppend: set_ups.setup_append,
         m.ReadSegment: reads.read_segment,
         m.LocateOffset: reads.locate_offset,
         m.GetStreamSegmentInfo: segments.get_info,
@@ -37,8 +29,8 @@ HANDLERS: Final[Mapping[type[Message], Handler]] = MappingProxyType(
         m.UpdateSegmentPolicy: segments.update_segment_policy,
         m.MergeSegments: merging.merge_segments,
         m.MergeSegmentsBatch: merging.merge_in_batch,
-        m.GetSegmentAttribute: attributes.get_attribute,
-        m.UpdateSegmentAttribute: attributes.update_attribute,
+        m.GetSegmentAttribute: segments.get_attribute,
+        m.UpdateSegmentAttribute: segments.update_attribute,
         t.CreateTableSegment: tables.create_table,
         t.DeleteTableSegment: tables.delete_table,
         t.GetTableSegmentInfo: tables.get_table_info,

@@ -14,7 +14,7 @@ _ENTRY_BYTES: Final = 24
 """Bytes on the wire beside key and value."""
 
 
-class Page:
+class EntryPage:
     """Entries of one reply to an iteration."""
 
     def __init__(self, count: int, prefix: bytes = b"") -> None:
@@ -38,7 +38,7 @@ class Page:
         return self._left <= 0 or self._size >= _FULL_BYTES
 
     def add(self, entries: Iterable[TableEntry]) -> None:
-        """Add what the store has given."""
+        """Add a page of the store."""
         for entry in entries:
             if not entry.key.startswith(self._prefix):
                 continue
@@ -56,7 +56,7 @@ class DeltaPage:
 
     def __init__(self, count: int) -> None:
         self.should_clear = False
-        self._page = Page(count)
+        self._page = EntryPage(count)
         self._last: dict[bytes, TableEntry] = {}
 
     @property
@@ -75,7 +75,7 @@ class DeltaPage:
         return self._page.is_full
 
     def add(self, entries: Iterable[TableEntry], *, should_clear: bool) -> None:
-        """Add what the store has given; with `should_clear` what came before does not count."""
+        """Add a delta of the store; with `should_clear` entries before it do not count."""
         if should_clear:
             self.should_clear = True
             self._last.clear()

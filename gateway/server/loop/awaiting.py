@@ -29,6 +29,13 @@ def next_turn() -> Pending[None]:
     return pending
 
 
+def settled_after(loop: asyncio.AbstractEventLoop, delay_ms: int) -> Pending[None]:
+    """Return what is settled after a time in milliseconds."""
+    pending: Pending[None] = Pending()
+    loop.call_later(delay_ms / 1_000, pending.settle, None)
+    return pending
+
+
 async def called(begin: Callable[[Callable[[], None]], object]) -> None:
     """Wait until the callback is called that `begin` is given."""
     event = asyncio.Event()

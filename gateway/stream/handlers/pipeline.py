@@ -20,7 +20,7 @@ from gateway.log.reading.plans import Border, borders_between, ends_of
 from gateway.pending import Pending, start
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of, reason_of
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream import wire_types
 from hutch.stream.codec import one_line
 from hutch.stream.codes import ResponseCode
@@ -32,14 +32,14 @@ AT_ONCE: Final = 64
 """Most streams that are looked at together: each may wait for the store a few times."""
 
 
-class _Turns:
-    """Gives the other connections their turns while a request goes on."""
+class _Pauses:
+    """Pauses in which other connections go on, during one request."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._slice = Slice()
 
-    async def give(self) -> None:
+    async def pause(self) -> None:
         """Wait for the others if it is time; called once for each thing that is done."""
         if self._slice.is_over():
             await self._link.ports.wait(0)
@@ -49,15 +49,15 @@ class _Turns:
 async def describe_streams(link: Link, request: p.DescribeStreams) -> p.StreamsDescribed:
     """Say where streams begin and end, and of which super streams they are partitions."""
     names = await _names_of(link, request)
-    described = wire_types.Written(layout_of(p.StreamDescription))
+    described = wire_types.WrittenItems(layout_of(p.StreamDescription))
     reasons: list[str] = []
     places = Places(link.virtual_host)
-    turns = _Turns(link)
+    pauses = _Pauses(link)
     remaining = iter(names)
     while some := list(islice(remaining, AT_ONCE)):
         under_way: list[tuple[str, Pending[p.StreamDescription]]] = []
         for name in some:
-            await turns.give()
+            await pauses.pause()
             under_way.append((name, start(_described(link, name, places))))
         for name, pending in under_way:
             described.append(await _or_refused(name, pending, reasons))
@@ -73,9 +73,9 @@ async def _names_of(link: Link, request: p.DescribeStreams) -> Sequence[str]:
         raise PreconditionFailed("give either names or a pattern")
     pattern = _pattern_of(request.pattern)
     found: list[str] = []
-    turns = _Turns(link)
+    pauses = _Pauses(link)
     for name in link.streams.names():
-        await turns.give()
+        await pauses.pause()
         if pattern.matches(name) and link.may(Permission.READ, name):
             found.append(name)
     if len(found) > p.STREAMS_MAX:
@@ -127,14 +127,14 @@ async def _or_refused(
 
 async def plan_streams(link: Link, request: p.PlanStreams) -> p.StreamsPlanned:
     """Say where ranges of streams can be split, and keep them from retention for a while."""
-    turns = _Turns(link)
+    pauses = _Pauses(link)
     plans: list[_Plan] = []
     for wanted in request.ranges:
-        await turns.give()
+        await pauses.pause()
         plans.append(_Plan(link, wanted))
     _hold(link, plans)
-    planned = wire_types.Written(layout_of(p.StreamPlan))
-    written = _Borders(turns)
+    planned = wire_types.WrittenItems(layout_of(p.StreamPlan))
+    written = _Borders(pauses)
     remaining = iter(plans)
     while some := list(islice(remaining, AT_ONCE)):
         under_way = [(plan, start(plan.find_ends())) for plan in some]
@@ -147,7 +147,7 @@ async def plan_streams(link: Link, request: p.PlanStreams) -> p.StreamsPlanned:
 
 
 class _Plan:
-    """One range of a request: what it is about, and what came of it.
+    """One range of a request: its stream, and the outcome.
 
     Attributes:
         stream: The stream, None if it cannot be planned.
@@ -198,22 +198,22 @@ class _Plan:
 class _Borders:
     """Writes the borders of an answer, of which there is a largest number."""
 
-    def __init__(self, turns: _Turns) -> None:
-        self._turns = turns
+    def __init__(self, pauses: _Pauses) -> None:
+        self._pauses = pauses
         self._count = 0
 
-    async def of(self, plan: _Plan) -> tuple[p.Border, ...]:
+    async def of(self, plan: _Plan) -> tuple[p.RangeBorder, ...]:
         """Write the borders of a plan. Raises PreconditionFailed if there are too many in all."""
-        written = wire_types.Written(layout_of(p.Border))
+        written = wire_types.WrittenItems(layout_of(p.RangeBorder))
         for border in plan.borders():
-            await self._turns.give()
+            await self._pauses.pause()
             self._count += 1
             if self._count > p.BORDERS_MAX:
                 raise PreconditionFailed(
                     f"the plan has more than {p.BORDERS_MAX} borders, up to stream {plan.name!r}:"
                     " use a larger span_bytes, or plan fewer streams at once"
                 )
-            written.append(p.Border(*border))
+            written.append(p.RangeBorder(*border))
         return written  # type: ignore[return-value]  # instead of a tuple
 
 

@@ -7,7 +7,7 @@ from gateway.broker.commits.stages import Stages
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from hutch.formats.chunk import HEADER_BYTES
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from hutch.stream.commands import Permission
 

@@ -1,4 +1,7 @@
-"""Streams: create, delete, describe, and find a place in them.
+"""Streams and super streams: create, delete, describe; find a place, a partition.
+
+Route and Partitions answer for every exchange. A permission on a name holds for the exchange of
+that name as well as for the stream.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -7,14 +10,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
+from gateway.broker.access.authorisation import Demand, name_of_exchange
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
+from gateway.broker.hosts import super_streams
 from gateway.broker.naming import clean_name
 from gateway.broker.streams.streams import Stream
 from gateway.broker.yielding import THINGS_A_TURN, Slice
 from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start, StartKind, locate
-from gateway.stream.link import Link
+from gateway.stream.link import RIGHTS, Link
 from gateway.stream.refusals import Refusal, code_of
 from hutch.stream import messages as m
 from hutch.stream import wire_types
@@ -58,7 +63,7 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
     1 MiB may hold 260,000 names, which take 0.7 s: others have their turns meanwhile.
     """
     names = await _each_once(link, request.streams)
-    streams = wire_types.Written(layout_of(m.StreamMetadata))
+    streams = wire_types.WrittenItems(layout_of(m.StreamMetadata))
     leader = _NO_LEADER if link.host.service.is_draining else _THIS_BROKER
     has_leader = False
     time_slice = Slice()
@@ -128,3 +133,44 @@ async def locate_spec(stream_log: StreamLog, spec: OffsetSpec) -> Start:
         return await locate(stream_log, StartKind(spec.type.value), spec.value)
     except (StoreError, LogError) as error:
         raise StreamNotAvailable(stream_log.stream) from error
+
+
+async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
+    """Create a super stream with its partitions, all or nothing."""
+    await super_streams.create_super_stream(
+        link.virtual_host,
+        request.super_stream,
+        request.partitions,
+        request.binding_keys,
+        request.arguments,
+        require=link.require_each,
+    )
+    return OK
+
+
+async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
+    """Delete an exchange and all streams bound to it; their users are told after this reply."""
+
+    def gone(stream: Stream) -> None:
+        link.after_reply(lambda: link.streams.logs.tell_watchers(stream))
+
+    await super_streams.delete_super_stream(
+        link.virtual_host, request.super_stream, require=link.require_each, gone=gone
+    )
+    return OK
+
+
+async def route(link: Link, request: m.Route) -> m.StreamsReply:
+    """Find the streams that a routing key leads to; there may be none."""
+    link.require(Permission.WRITE, name_of_exchange(request.super_stream))
+    streams = await link.virtual_host.route(request.super_stream, request.routing_key)
+    await link.require_each(Demand(RIGHTS[Permission.WRITE], stream) for stream in streams)
+    return m.StreamsReply(ResponseCode.OK, tuple(streams))
+
+
+async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
+    """List the streams that are bound to an exchange, in the order that their bindings give."""
+    link.require(Permission.READ_OR_WRITE, name_of_exchange(request.super_stream))
+    streams = super_streams.partitions_of(link.virtual_host, request.super_stream)
+    await link.require_each(Demand(RIGHTS[Permission.READ_OR_WRITE], stream) for stream in streams)
+    return m.StreamsReply(ResponseCode.OK, tuple(streams))

@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gateway.stream.handlers import (
-    consumers,
-    handshake,
-    pipeline,
-    publishers,
-    staging,
-    streams,
-    super_streams,
-)
+from gateway.stream.handlers import consumers, handshake, pipeline, publishers, staging, streams
 from gateway.stream.link import Handler
 
 HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
@@ -38,13 +30,13 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "open": handshake.open_virtual_host,
         "close": handshake.close,
         "heartbeat": handshake.heartbeat,
-        "route": super_streams.route,
-        "partitions": super_streams.partitions,
+        "route": streams.route,
+        "partitions": streams.partitions,
         "consumer_update": consumers.consumer_update,
         "exchange_command_versions": handshake.exchange_command_versions,
         "stream_stats": streams.stream_stats,
-        "create_super_stream": super_streams.create_super_stream,
-        "delete_super_stream": super_streams.delete_super_stream,
+        "create_super_stream": streams.create_super_stream,
+        "delete_super_stream": streams.delete_super_stream,
         "resolve_offset_spec": streams.resolve_offset_spec,
         "describe_streams": pipeline.describe_streams,
         "plan_streams": pipeline.plan_streams,

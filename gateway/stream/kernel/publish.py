@@ -135,7 +135,7 @@ def _copy_id(
     source: cython.p_uchar,
     position: cython.Py_ssize_t,
 ) -> cython.void:
-    """Copy the publishing id at `position` behind so many others."""
+    """Copy the publishing id at `position` behind `count` others."""
     copy_in(target, number * _PUBLISHING_ID_BYTES, source, position, _PUBLISHING_ID_BYTES)
 
 

@@ -29,7 +29,7 @@ _new_tuple = tuple.__new__  # past the Python function that makes a named tuple
 @cython.inline
 @cython.exceptval(check=False)
 def _i32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Return an i32; a negative one as what no size can be, -1."""
+    """Return an i32; a negative one as -1, which no size can be."""
     if source[position] & 0x80:
         return _BAD
     return (
@@ -76,7 +76,7 @@ def _size_at(
     end: cython.Py_ssize_t,
     beside: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Return the size of what two sizes stand before; -1 if they do not agree or it is cut."""
+    """Return the size of the item behind two sizes; -1 if they do not agree or it is cut."""
     if position + _HEAD_BYTES > end:
         return _BAD
     size: cython.Py_ssize_t = _i32_at(source, position + 4)

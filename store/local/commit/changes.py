@@ -322,7 +322,7 @@ class MergeChange(StateChange):
 
 
 class NoChange(Change):
-    """Nothing to change, but as true and as durable as what was issued for the segment before.
+    """Nothing to change, but as true and as durable as changes issued for the segment before.
 
     A resend, or the removal of an absent key.
     """

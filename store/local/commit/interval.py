@@ -21,7 +21,7 @@ _BEGIN_AFTER: Final = 0.5
 
 
 class IntervalSync:
-    """Syncs what rounds have left unsynced, within an interval of the first of them."""
+    """Syncs data that rounds have left unsynced, within an interval of the first of them."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class IntervalSync:
         self._worker.stop_threads()
 
     def sync_the_rest(self) -> None:
-        """Sync what can be synced after the journal has failed: it was acknowledged before."""
+        """Sync all that can be synced after the journal has failed: it was acknowledged before."""
         self._worker.submit(partial(self._sync_all, [f for f in self._catalogue.dirty if f.made]))
 
     def _sync_all(self, files: list[DataFile]) -> None:

@@ -268,14 +268,14 @@ class Journal:
             self.sync()
 
     def sync_the_rest(self) -> None:
-        """Sync what can be synced, after a failure: the data was promised to be on disk soon."""
+        """Sync all that can be synced, after a failure: the data was promised to be on disk."""
         with self._sync_lock:
             for each in (*self._used, self._current):
                 with contextlib.suppress(StoreError):
                     each.file.sync()
 
     def begin_sync(self) -> int | None:
-        """Begin what `sync` does, for a caller that syncs the descriptor and calls `end_sync`.
+        """Begin a sync, for a caller that syncs the descriptor and calls `end_sync`.
 
         Returns:
             The descriptor; None if that is not all: then `sync` must do it.
@@ -290,7 +290,7 @@ class Journal:
         return file.fileno
 
     def end_sync(self, error: StoreError | None) -> None:
-        """End what `begin_sync` began, with what failed: then the journal is dead.
+        """End the sync of `begin_sync`, with its error: then the journal is dead.
 
         Raises:
             StoreClosed: It failed.

@@ -119,7 +119,7 @@ class SpareFiles:
         self._unsaid = 0
 
     def take_over(self, numbers: Collection[int]) -> None:
-        """Make spare files of those that are there; what is none of this store's goes."""
+        """Make spare files of those that are there; files of another store go."""
         for number in numbers:
             file = self._files.open(path_of(number))
             size = file.size()

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""One commit round: what is committed together, how it is written, and what became of it."""
+"""One commit round: the changes that are committed together, their writing, and the outcome."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -128,7 +128,7 @@ class Outcome:
     def drop_takers(
         self, changes: Iterable[Change], error: StoreError, *, also_givers: bool
     ) -> list[Change]:
-        """Drop the changes that only take space, and what builds upon them; gives the others."""
+        """Drop the changes that only take space, and those upon them; return the others."""
         left = []
         for change in changes:
             if also_givers or (change.record and not change.gives_space):

@@ -96,7 +96,7 @@ class Rounds:
         self._put(change)
 
     def after(self, segment: Segment, call: Callable[[], object]) -> None:
-        """Call something soon, after what was issued for the segment before."""
+        """Call something soon, after the changes issued for the segment before."""
         self._in_turn(segment.round, (segment.number,), call)
 
     def after_all(
@@ -280,7 +280,7 @@ class Rounds:
         self._end(round_)
 
     def _look_between(self, round_: Round) -> None:
-        """Look at what is due between rounds, unless little has been written since."""
+        """Look for work that is due between rounds, unless little has been written since."""
         self._looked_at_bytes += round_.record_bytes
         if (
             self.looks_soon
@@ -393,7 +393,7 @@ class Rounds:
 
 
 def _broken(error: Exception) -> Outcome:
-    """Return the outcome of a round after a bug of ours: it is unknown what was written."""
+    """Return the outcome of a round after a bug of ours: its writes are unknown."""
     log.error("commit failed", exc_info=error)
     outcome = Outcome(0)
     outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")

@@ -1,1 +1,1 @@
-"""Recovery: a checkpoint and the journal behind it, and what of it is damaged."""
+"""Recovery: a checkpoint and the journal behind it, and the damage in them."""

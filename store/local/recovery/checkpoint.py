@@ -37,14 +37,14 @@ _GIVE_WAY_S: Final = 0.0005
 
 
 class CheckpointWriter:
-    """Writes checkpoints; keeps the bytes of each segment, and encodes only what has changed."""
+    """Writes checkpoints; keeps the bytes of each segment, and encodes only changed ones."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._encoded: dict[int, bytes] = {}
 
     def note(self, changed: Iterable[SegmentImage], removed: Iterable[int], pause_s: float) -> None:
-        """Take in what has changed, pausing now and then."""
+        """Take in the changes, pausing now and then."""
         for count, image in enumerate(changed, 1):
             self._encoded[image.number] = bytes_of_segment(image)
             if count % _ENCODE_SLICE == 0 and pause_s:
@@ -73,7 +73,7 @@ class CheckpointWriter:
 
 
 def head_of(journal: Journal, catalogue: Catalogue, *, closed: bool) -> CheckpointHead:
-    """Return the head of a checkpoint of what is committed now."""
+    """Return the head of a checkpoint of the committed state."""
     return CheckpointHead(
         place=journal.place(),
         salt=journal.salt,

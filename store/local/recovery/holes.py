@@ -54,7 +54,7 @@ class Hole(NamedTuple):
 
 
 class Holes:
-    """Follows what is truncated until its space is given back. All is the loop's, if not said."""
+    """Follows truncated ranges until their space is given back. All is the loop's, if not said."""
 
     def __init__(
         self,

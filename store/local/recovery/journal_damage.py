@@ -54,7 +54,7 @@ class Lost(NamedTuple):
 
 
 def judge(reader: JournalReader, findings: Findings, *, is_in_use: bool) -> bool:
-    """Note what is wrong with the journal; tells whether frames may be lost with it.
+    """Note the damage of the journal; return whether frames may be lost with it.
 
     Args:
         reader: Has read all frames.

@@ -1,4 +1,4 @@
-"""Data files that no segment has: what a process that died has left, or damage.
+"""Data files that no segment has: leftovers of a process that died, or damage.
 
 The expected ones are known: the checkpoint names those that were neither committed nor unlinked
 yet, later ones have higher numbers, and the journal's frames give up files that segments had. Any

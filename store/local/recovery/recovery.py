@@ -219,8 +219,8 @@ class Fold:
 
 
 @dataclass(slots=True)
-class Check:
-    """Compares data files with what the journal promises of them."""
+class FileCheck:
+    """Compares data files with the journal's promises of them."""
 
     files: Files
     names: set[str]
@@ -233,7 +233,7 @@ class Check:
     checked: set[Step] = field(default_factory=set)
 
     def run(self, fold: Fold) -> bool:
-        """Check what was not checked before; tells whether more must be dropped."""
+        """Check files that were not checked before; return whether more must be dropped."""
         count = len(self.dropped)
         lost: set[int] = set()
         for item, owner in _living(fold):
@@ -285,7 +285,7 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     is_damaged = judge(reader, findings, is_in_use=not is_clean)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
-    check = Check(files, names, findings)
+    check = FileCheck(files, names, findings)
     fold = _folded(images, frames, check)
     # Tables tell by themselves, entry by entry, what is lost.
     checked = [segment for segment in fold.segments.values() if not segment.is_table]
@@ -316,7 +316,7 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     )
 
 
-def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fold:
+def _folded(images: list[SegmentImage], frames: list[Frame], check: FileCheck) -> Fold:
     """Fold until nothing more has to be dropped."""
     while True:
         fold = Fold(images, check.dropped)
@@ -415,9 +415,9 @@ def _make_durable(files: Files, fold: Fold, names: set[str]) -> None:
 
 
 def _note_short(
-    segments: list[Segment], images: list[SegmentImage], check: Check, findings: Findings
+    segments: list[Segment], images: list[SegmentImage], check: FileCheck, findings: Findings
 ) -> None:
-    """Mark segments of which files are shorter than what was synced before the checkpoint."""
+    """Mark segments of which files are shorter than the length synced before the checkpoint."""
     sizes: dict[int, int] = {}
     for image in images:
         ends = [*(base for base, _ in image.extents[1:]), image.length]
@@ -440,7 +440,7 @@ def _note_short(
                 segment.corrupt = True
 
 
-def _note_damage(fold: Fold, segment: Segment, check: Check, findings: Findings) -> None:
+def _note_damage(fold: Fold, segment: Segment, check: FileCheck, findings: Findings) -> None:
     """Mark a segment whose bytes are not all there."""
     missing = []
     state = segment.committed

@@ -49,7 +49,7 @@ def begin(
     spare_count_max: int,
     findings: Findings | None = None,
 ) -> Opening:
-    """Recover what a directory holds, and make that durable.
+    """Recover the contents of a directory, and make them durable.
 
     Args:
         files: The directory.

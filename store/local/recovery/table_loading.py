@@ -109,7 +109,7 @@ def _next_entry(file: File, stretch: Stretch, position: int, seed: int) -> int:
 
 
 def _read(file: File, stretch: Stretch, position: int, size: int) -> bytes:
-    """Read at a position; zeros stand for what the disk cannot read."""
+    """Read at a position; zeros stand for bytes that the disk cannot read."""
     begin = position - stretch.whole.start + stretch.offset
     end = begin + min(size, stretch.whole.stop - position)
     try:

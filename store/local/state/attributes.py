@@ -58,7 +58,7 @@ class Attributes:
                 self._last = None
 
     def has_room(self, values: Iterable[tuple[bytes, int]]) -> bool:
-        """Return whether there may be so many after an update."""
+        """Return whether there is room for the attributes after an update."""
         count = len(self.named)
         for attribute, value in values:
             if value != ABSENT and attribute not in self.named and attribute not in self.writers:

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""All segments of a running store: names, numbers, what changed since the last checkpoint."""
+"""All segments of a running store: names, numbers, changes since the last checkpoint."""
 
 import logging
 from collections.abc import Callable, Iterable

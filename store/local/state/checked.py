@@ -15,7 +15,7 @@ _SPARE_MAX: Final = 2
 
 
 class Checked:
-    """Keeps what was read last. Threads that read put it in, the loop's thread takes it out."""
+    """Keeps the bytes that were read last. Reading threads put them in, the loop takes them out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class Checked:
                 self._reuse(self._kept.popleft()[1])
 
     def give_back(self, data: memoryview) -> None:
-        """Take back what `room` gave, and what will not be kept."""
+        """Take back the room of `room`, for bytes that will not be kept."""
         with self._lock:
             self._reuse(data)
 

@@ -185,7 +185,7 @@ class OpenFiles:
             self._close([file])
 
     def close_all(self) -> None:
-        """Close everything (what is pinned with its last pin), when no thread works any more."""
+        """Close everything (a pinned file with its last pin), when no thread works any more."""
         for file in self._open:
             file.dead = True
         self._close([file for file in self._open if not file.pins])

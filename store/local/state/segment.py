@@ -49,7 +49,7 @@ _EVERY: Final = 1 << 63
 @cython.no_gc
 @cython.cclass
 class SegmentState:
-    """State of a segment at one moment; the committed and the issued one take the same steps.
+    """State of a segment at one moment; the committed one takes the steps of the issued one.
 
     Its extents are tuples, which the garbage collector forgets: it does not know data files.
     """

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""The keys of a table in memory: as committed, with what was issued upon it, and in order."""
+"""The keys of a table in memory: as committed, with changes issued upon them, and in order."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -114,7 +114,7 @@ class Table:
             self.overlay[key] = entry
 
     def abort(self) -> None:
-        """Forget what is on its way."""
+        """Forget the changes on their way."""
         self.overlay.clear()
         self.count_issued = len(self.index)
 

@@ -54,7 +54,7 @@ def seed_of(name: str) -> int:
 def parts_of_entry(
     seed: int, position: int, key: bytes, value: bytes | None, version: int | None = None
 ) -> tuple[bytes, bytes]:
-    """Encode an entry, as its checksum and what follows: many are joined by their writer at once.
+    """Encode an entry, as its checksum and the rest: many are joined by their writer at once.
 
     Args:
         seed: Of the segment's name.

@@ -36,7 +36,7 @@ SLICE_BYTES: Final = 64 * 1024
 
 
 @dataclass(slots=True)
-class Run:
+class RowRun:
     """One compaction: entries before `boundary` are copied, those before `position` already."""
 
     segment: Segment
@@ -56,7 +56,7 @@ class Compactor:
         writing: TableWriting,
         truncate: Callable[[Segment, int, Done[None]], None],
     ) -> None:
-        """`truncate` gives up what lies before a position of a segment."""
+        """`truncate` gives up the bytes before a position of a segment."""
         self._staging = staging
         self._rounds = staging.rounds
         self._reading = reading
@@ -72,7 +72,7 @@ class Compactor:
         garbage = table.garbage_bytes(state.length - state.start)
         if table.compact_at and garbage <= max(table.compact_at, table.live_bytes):
             return
-        run = Run(segment, table, state.start, pending.length, segment.aborts)
+        run = RowRun(segment, table, state.start, pending.length, segment.aborts)
         if not self._may_go_on(run):
             return
         table.compacting = True
@@ -82,7 +82,7 @@ class Compactor:
         log.debug("compaction begins segment=%s garbage=%d", segment.name, garbage)
         self._slice(run, SLICE_BYTES)
 
-    def _may_go_on(self, run: Run) -> bool:
+    def _may_go_on(self, run: RowRun) -> bool:
         segment = run.segment
         return (
             self._rounds.closed is None
@@ -90,7 +90,7 @@ class Compactor:
             and blocked_error(segment) is None
         )
 
-    def _slice(self, run: Run, size: int) -> None:
+    def _slice(self, run: RowRun, size: int) -> None:
         """Read entries from the run's position on, up to its boundary."""
         if not self._may_go_on(run):
             self._end(run, None)
@@ -100,7 +100,7 @@ class Compactor:
         else:
             self._read(run, size)
 
-    def _read(self, run: Run, size: int) -> None:
+    def _read(self, run: RowRun, size: int) -> None:
         committed = min(run.boundary, run.segment.committed.length)
         whole = run.table.whole_from(run.position, committed)
         position = run.position = whole.start
@@ -114,7 +114,7 @@ class Compactor:
             hot=False,
         )
 
-    def _copy(self, run: Run, stored: list[StoredEntry] | StoreError) -> None:
+    def _copy(self, run: RowRun, stored: list[StoredEntry] | StoreError) -> None:
         """Write those entries of a slice again that are still the latest of their key."""
         if isinstance(stored, StoreError):
             self._end(run, stored)
@@ -137,7 +137,7 @@ class Compactor:
         else:
             self._next(run, None)
 
-    def _next(self, run: Run, error: StoreError | None) -> None:
+    def _next(self, run: RowRun, error: StoreError | None) -> None:
         if error is not None or not self._may_go_on(run):
             self._end(run, error)
         elif run.position < run.boundary:
@@ -147,13 +147,13 @@ class Compactor:
             copied = NoChange(run.segment, partial(self._truncate, run))
             self._staging.repeat(copied, Durability.DISK)
 
-    def _truncate(self, run: Run, error: StoreError | None) -> None:
+    def _truncate(self, run: RowRun, error: StoreError | None) -> None:
         if error is not None or not self._may_go_on(run):
             self._end(run, error)
         else:
             self._truncate_segment(run.segment, run.boundary, partial(self._end, run))
 
-    def _end(self, run: Run, error: StoreError | None) -> None:
+    def _end(self, run: RowRun, error: StoreError | None) -> None:
         table, state = run.table, run.segment.committed
         table.compacting = False
         table.stopped = error

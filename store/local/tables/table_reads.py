@@ -78,7 +78,7 @@ def value_of(segment: Segment, asked: KeyChange, data: memoryview) -> bytes:
 
 
 def delta_of(wanted: DeltaRange, data: memoryview) -> TableDelta:
-    """Make a delta of the entries at the beginning of what was asked for. Raises CorruptSegment."""
+    """Make a delta of the entries at the beginning of a range. Raises CorruptSegment."""
     entries: dict[bytes, TableEntry] = {}
     position = wanted.whole.start
     for number, stored in enumerate(entries_in(wanted.whole, data, wanted.seed), 1):

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from gateway.mewbase.binders.rows import ID_BYTES_MAX
+from gateway.mewbase.binders.binder import ID_BYTES_MAX
 from gateway.settings.mewbase import BINDER_IDS_MAX
 from tests.chunks import ZSTD, SubBatch
 from tests.client import Client

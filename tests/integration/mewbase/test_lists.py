@@ -16,7 +16,7 @@ import pytest
 from bson.raw_bson import RawBSONDocument
 
 from gateway.mewbase.matcher import MATCHER_BYTES_MAX
-from gateway.mewbase.wire.frames import FRAMES, Frame, Kind, Sender
+from gateway.mewbase.wire.frames import FRAMES, FrameType, SendingSide, ValueKind
 from gateway.settings.mewbase import EVENT_BYTES_MAX
 from tests.integration.costs import MIB, Costs, amount, check_growth
 from tests.integration.mewbase.conftest import StartMewbase, port_of
@@ -95,7 +95,7 @@ def test_every_frame_with_a_document_is_tried_here() -> None:
         f"{frame.type} {field.name}"
         for frame in FRAMES
         for field in frame.fields
-        if frame.sender is Sender.CLIENT and field.kind is Kind.DOCUMENT
+        if frame.sender is SendingSide.CLIENT and field.kind is ValueKind.DOCUMENT
     }
     assert {" ".join(name.split()[:2]) for name in CASES} == documents
 
@@ -124,16 +124,16 @@ STRINGS: Final = [
     (frame, field.name)
     for frame in FRAMES
     for field in frame.fields
-    if frame.sender is Sender.CLIENT and field.kind is Kind.TEXT
+    if frame.sender is SendingSide.CLIENT and field.kind is ValueKind.TEXT
 ]
-FILLED: Final[dict[Kind, object]] = {Kind.TEXT: "0", Kind.DOCUMENT: {}}
+FILLED: Final[dict[ValueKind, object]] = {ValueKind.TEXT: "0", ValueKind.DOCUMENT: {}}
 
 
 @pytest.mark.parametrize(
     ("frame", "name"), STRINGS, ids=[f"{frame.type} {name}" for frame, name in STRINGS]
 )
 def test_a_string_of_twice_the_size_costs_twice_as_much_and_no_turn_is_long(
-    server: HutchServer, frame: Frame, name: str
+    server: HutchServer, frame: FrameType, name: str
 ) -> None:
     fields = {
         each.name: FILLED.get(each.kind, 1)

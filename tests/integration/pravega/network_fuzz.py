@@ -23,7 +23,7 @@ from typing import Final
 
 import grpc
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from tests.controller_client import SERVICE
 from tests.fuzz.inputs import kept, mutated
 from tests.integration.administrator import hutch

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pravega.access.guard import EXPIRED, REFUSED
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
 from tests.http_client import Api

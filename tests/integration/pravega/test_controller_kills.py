@@ -12,13 +12,13 @@ from typing import NamedTuple
 import grpc
 
 from gateway.pravega.access.guard import path_of
-from gateway.pravega.controller.names import (
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.names import (
     GROUP,
     MARK,
     segment_name,
     transaction_segment_name,
 )
-from gateway.pravega.controller.proto import controller_pb2 as pb
 from hutch.pravega import messages as m
 from store.local.store_check import open_to_check
 from tests.controller_client import ControllerClient

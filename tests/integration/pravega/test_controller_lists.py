@@ -15,7 +15,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
 from tests.controller_client import SERVICE, ControllerClient
 from tests.integration.costs import Costs, amount, check_growth

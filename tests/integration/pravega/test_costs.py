@@ -11,13 +11,13 @@ from uuid import UUID
 
 import pytest
 
-from gateway.pravega.room import SEGMENTS_MAX
+from gateway.pravega.segments import SEGMENTS_MAX
 from gateway.pravega.transients import OWN_MAX
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.layout import Message
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.layout import WireMessage
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from store.api import ATTRIBUTES_MAX
 from tests.integration.costs import GROWTH_BYTES_MAX, MIB, Costs
 from tests.integration.server import StoreProcess
@@ -45,7 +45,7 @@ def fill(client: WireClient, table: str) -> None:
     """Make a table of 15 MiB."""
     client.ask(t.CreateTableSegment(1, table, ""), m.SegmentCreated)
     for number in range(15):
-        large = TableEntry(TableKey(b"%d" % number), bytes(MIB - 100))
+        large = KeyAndValue(TableKey(b"%d" % number), bytes(MIB - 100))
         client.ask(t.UpdateTableEntries(1, table, "", (large,)), t.TableEntriesUpdated)
 
 
@@ -89,19 +89,19 @@ def test_reads_that_wait_for_the_same_bytes_are_answered_in_short_turns(
     costs.wait_until_given_back()
 
 
-def segments_with_long_names(number: int) -> Message:
+def segments_with_long_names(number: int) -> WireMessage:
     return m.CreateSegment(number, f"scope/stream/{number}".ljust(10_000, "x"), 0, 0, "")
 
 
-def segments(number: int) -> Message:
+def segments(number: int) -> WireMessage:
     return m.CreateSegment(number, f"scope/stream/{number}", 0, 0, "")
 
 
-def transient_segments(number: int) -> Message:
+def transient_segments(number: int) -> WireMessage:
     return m.CreateTransientSegment(number, WRITER, SEGMENT, "")
 
 
-def attributes(number: int) -> Message:
+def attributes(number: int) -> WireMessage:
     name = UUID(int=1 << 80 | number)
     return m.UpdateSegmentAttribute(number, SEGMENT, name, number, m.ABSENT, "")
 
@@ -116,11 +116,11 @@ def attributes(number: int) -> Message:
     ],
 )
 def test_what_has_a_limit_is_refused_beyond_it_and_memory_is_given_back(
-    server: StoreProcess, request_of: Callable[[int], Message], done_max: int
+    server: StoreProcess, request_of: Callable[[int], WireMessage], done_max: int
 ) -> None:
     with WireClient(*server.store) as client:
         client.create(SEGMENT)
-        answers: Counter[type[Message]] = Counter()
+        answers: Counter[type[WireMessage]] = Counter()
         with Costs(server) as costs:
             for first in range(0, MANY, SOME):
                 client.send(*map(request_of, range(first, first + SOME)))

@@ -15,8 +15,8 @@ import pytest
 
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_codec import EARLY
-from hutch.pravega.early_commands import EARLY_COMMANDS
-from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.early_messages import EARLY_COMMANDS
+from hutch.pravega.layout import WireMessage, layout_of
 from hutch.pravega.wire_types import Items
 from tests.early_rig import EarlyClient, block
 from tests.integration.costs import Costs, amount, check_growth
@@ -63,7 +63,7 @@ def test_twice_as_many_cost_twice_as_much_and_no_turn_is_long(
     server: StoreProcess,
     written: Callable[[int, UUID], bytes],
     most: int,
-    answer: type[Message],
+    answer: type[WireMessage],
 ) -> None:
     def cost(items: int) -> Costs:
         appender, segment = UUID(int=next(_numbers)), f"s/t/{next(_numbers)}.#epoch.0"

@@ -20,7 +20,7 @@ from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.codec import encode
 from hutch.pravega.early_codec import EARLY
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from tests.controller_client import SERVICE
 from tests.early_rig import APPENDER, SEGMENT, block
 from tests.integration.costs import MIB, amount, given_back
@@ -61,7 +61,7 @@ def controllers_port(server: StoreProcess) -> Endpoint:
 
 
 def unfinished_table() -> bytes:
-    entries = (TableEntry(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15))
+    entries = (KeyAndValue(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15))
     update = t.UpdateTableEntries(1, "scope/t/table", "", tuple(entries))
     return encode(m.Hello(18, 5)) + encode(update)[:-20]
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.readers.packed import ENTRIES_MAX
 from gateway.pravega.controller.readers.states import BYTES_MAX, MARK
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from tests.controller_client import ControllerClient
 from tests.group_states import Scene, begin, begun, changes, framed, recorded, whole

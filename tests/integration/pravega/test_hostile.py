@@ -14,7 +14,7 @@ from hutch.pravega import table_messages as t
 from hutch.pravega.codec import HEAD
 from hutch.pravega.commands import BY_CLASS
 from hutch.pravega.error_messages import ErrorMessage
-from hutch.pravega.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
+from hutch.pravega.wire_types import TABLE_ITEMS_MAX, KeyAndValue, TableKey
 from tests.integration.server import StoreProcess
 from tests.integration.small_disk import small_disk
 from tests.pravega_client import WRITER, WireClient, end
@@ -93,13 +93,13 @@ def test_tables_take_batches_of_sixteen_mebibytes(server: StoreProcess, good: Wi
     with WireClient(*server.store) as client:
         client.ask(t.CreateTableSegment(1, "table", ""), m.SegmentCreated)
         values = tuple(
-            TableEntry(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15)
+            KeyAndValue(TableKey(b"%d" % number), bytes(MIB - 100)) for number in range(15)
         )
         client.ask(t.UpdateTableEntries(1, "table", "", values), t.TableEntriesUpdated)
         good.append(1, b"beside them")
         keys = tuple(TableKey(b"%d" % number) for number in range(15))
         client.ask(t.ReadTable(1, "table", "", keys), t.TableRead)
-        tiny = tuple(TableEntry(TableKey(b"%d" % n), b"") for n in range(TABLE_ITEMS_MAX))
+        tiny = tuple(KeyAndValue(TableKey(b"%d" % n), b"") for n in range(TABLE_ITEMS_MAX))
         client.ask(t.UpdateTableEntries(1, "table", "", tiny), t.TableEntriesUpdated)
         client.ask(t.GetTableSegmentInfo(1, "table", ""), t.TableSegmentInfo)
     good.append(2, b"after them")

@@ -15,14 +15,13 @@ import pytest
 
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pravega.access.guard import REFUSED, path_of
-from gateway.pravega.controller.names import segment_name
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.tables.names import stream_of
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.names import segment_name, stream_of
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
-from hutch.pravega.layout import Message
-from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
+from hutch.pravega.layout import WireMessage
+from hutch.pravega.wire_types import NO_KEY, KeyAndValue, TableKey
 from store.local.store_check import open_to_check
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import StartStore, controller_port
@@ -72,7 +71,7 @@ def parts_of(client: ControllerClient, scope: str, name: str) -> list[str]:
 
 
 def put(part: str, value: bytes, token: str = "") -> t.UpdateTableEntries:
-    return t.UpdateTableEntries(1, part, token, (TableEntry(TableKey(KEY), value),))
+    return t.UpdateTableEntries(1, part, token, (KeyAndValue(TableKey(KEY), value),))
 
 
 def get(part: str, token: str = "") -> t.ReadTable:
@@ -232,7 +231,7 @@ def client_of(server: HutchServer, user: str) -> WireClient:
     return WireClient(*server.store, token=token)
 
 
-def is_refused(client: WireClient, request: Message) -> bool:
+def is_refused(client: WireClient, request: WireMessage) -> bool:
     client.send(request)
     answer = client.receive()
     if isinstance(answer, AuthTokenCheckFailed):

@@ -16,9 +16,9 @@ import pytest
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.commands import COMMANDS, Sender
-from hutch.pravega.layout import Message, layout_of
-from hutch.pravega.wire_types import Items, TableEntry, TableKey
+from hutch.pravega.commands import COMMANDS, CommandSender
+from hutch.pravega.layout import WireMessage, layout_of
+from hutch.pravega.wire_types import Items, KeyAndValue, TableKey
 from tests.integration.costs import Costs, check_growth
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
@@ -42,14 +42,14 @@ def client(server: StoreProcess) -> Iterator[WireClient]:
         yield client
 
 
-def lists_of(message: type[Message]) -> dict[str, int]:
+def lists_of(message: type[WireMessage]) -> dict[str, int]:
     """Return the most items of each list of a message."""
     fields = layout_of(message).fields
     return {name: wire.most for name, wire in fields if isinstance(wire, Items)}
 
 
 WITH_LISTS: Final = [
-    row.message for row in COMMANDS if row.sender & Sender.CLIENT and lists_of(row.message)
+    row.message for row in COMMANDS if row.sender & CommandSender.CLIENT and lists_of(row.message)
 ]
 
 # A request of each kind with so many items, after what it needs.
@@ -64,7 +64,7 @@ def table(client: WireClient, items: int) -> str:
     name = new_name()
     client.ask(t.CreateTableSegment(1, name, ""), m.SegmentCreated)
     if items:
-        entries = tuple(TableEntry(key, b"value") for key in keys(items))
+        entries = tuple(KeyAndValue(key, b"value") for key in keys(items))
         client.ask(t.UpdateTableEntries(1, name, "", entries), t.TableEntriesUpdated)
     return name
 
@@ -79,30 +79,30 @@ def segment(client: WireClient) -> str:
     return name
 
 
-def update(client: WireClient, items: int) -> Message:
-    entries = tuple(TableEntry(key, b"new") for key in keys(items))
+def update(client: WireClient, items: int) -> WireMessage:
+    entries = tuple(KeyAndValue(key, b"new") for key in keys(items))
     return t.UpdateTableEntries(1, table(client, min(items, 5_000)), "", entries)
 
 
-def remove(client: WireClient, items: int) -> Message:
+def remove(client: WireClient, items: int) -> WireMessage:
     return t.RemoveTableKeys(1, table(client, min(items, 10_000)), "", keys(items))
 
 
-def read(client: WireClient, items: int) -> Message:
+def read(client: WireClient, items: int) -> WireMessage:
     return t.ReadTable(1, table(client, min(items, 10_000)), "", keys(items))
 
 
-def merge(client: WireClient, items: int) -> Message:
+def merge(client: WireClient, items: int) -> WireMessage:
     updates = (m.AttributeUpdate(UUID(int=1 << 80 | each), 2, 1, 0) for each in range(items))
     return m.MergeSegments(1, segment(client), segment(client), "", tuple(updates))
 
 
-def merge_in_batch(client: WireClient, items: int) -> Message:
+def merge_in_batch(client: WireClient, items: int) -> WireMessage:
     sources = tuple(segment(client) for _ in range(items))
     return m.MergeSegmentsBatch(1, segment(client), sources, "")
 
 
-REQUESTS: Final[dict[type[Message], Callable[[WireClient, int], Message]]] = {
+REQUESTS: Final[dict[type[WireMessage], Callable[[WireClient, int], WireMessage]]] = {
     m.MergeSegments: merge,
     m.MergeSegmentsBatch: merge_in_batch,
     t.UpdateTableEntries: update,
@@ -118,7 +118,7 @@ def test_every_request_with_a_list_is_tried_here() -> None:
 
 @pytest.mark.parametrize("message", WITH_LISTS, ids=lambda message: message.__name__)
 def test_a_list_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
-    server: StoreProcess, client: WireClient, message: type[Message]
+    server: StoreProcess, client: WireClient, message: type[WireMessage]
 ) -> None:
     (most,) = lists_of(message).values()
 
@@ -134,7 +134,7 @@ def test_a_list_twice_as_long_costs_twice_as_much_and_no_turn_is_long(
 
 @pytest.mark.parametrize("message", WITH_LISTS, ids=lambda message: message.__name__)
 def test_a_list_that_is_too_long_is_refused_and_the_connection_goes_on(
-    server: StoreProcess, client: WireClient, message: type[Message]
+    server: StoreProcess, client: WireClient, message: type[WireMessage]
 ) -> None:
     (most,) = lists_of(message).values()
     request = REQUESTS[message](client, most + 1)

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
 from hutch.stream import messages as stream_messages

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port

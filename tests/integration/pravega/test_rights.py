@@ -12,9 +12,9 @@ from gateway.pravega.access.tokens import EVERYTHING, READ, READ_UPDATE, Tokens,
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.error_messages import AuthTokenCheckFailed, NoSuchSegment
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.wire_types import ANY_VERSION, TableKey
-from hutch.pravega.wire_types import TableEntry as WireEntry
+from hutch.pravega.wire_types import KeyAndValue as WireEntry
 from store.api import TableEntry
 from store.local.store_check import SegmentShape, open_to_check
 from tests.client import Client
@@ -59,7 +59,7 @@ def may_be_read(segment: str) -> bool:
     return is_of_a_stream(*path_of(segment))
 
 
-def changes_of(segment: str, token: str) -> list[Message]:
+def changes_of(segment: str, token: str) -> list[WireMessage]:
     """Return every request that changes something, on a segment; merges in both directions."""
     key = TableKey(b"key", ANY_VERSION)
     return [
@@ -85,7 +85,7 @@ def changes_of(segment: str, token: str) -> list[Message]:
     ]
 
 
-def reads_of(segment: str, token: str) -> list[Message]:
+def reads_of(segment: str, token: str) -> list[WireMessage]:
     """Return every request that only reads, on a segment."""
     return [
         m.ReadSegment(segment, 0, 8, token, 1),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.room import SEGMENTS_MAX, USER_TRANSIENTS_MAX
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.segments import SEGMENTS_MAX, USER_TRANSIENTS_MAX
 from gateway.pravega.transients import OWN_MAX
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import ErrorMessage
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from tests.integration.pravega.users import BESIDE, config, controller, of, users_of_streams
 from tests.integration.server import HutchServer
 from tests.pravega_client import WRITER, WireClient
@@ -48,7 +48,7 @@ def test_transient_segments_of_a_writer_refuse_nothing_to_others_and_are_bounded
             client.ask("createScope", pb.ScopeInfo(scope="mine"))
             client.ask("createStream", config("mine", "stream"))
         tokens = {user: token_of(server, user) for user in ("maker", "writer", "other")}
-        answers: Counter[type[Message]] = Counter()
+        answers: Counter[type[WireMessage]] = Counter()
         request = m.CreateTransientSegment(1, WRITER, SEGMENT, tokens["writer"])
         for _ in range(CONNECTIONS):
             writer = up.enter_context(WireClient(*server.store))

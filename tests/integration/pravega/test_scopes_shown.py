@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from tests.client import Client
 from tests.controller_client import ControllerClient

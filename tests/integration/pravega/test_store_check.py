@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gateway.pravega.controller.table import Table
+from gateway.pravega.controller.records.table import RecordTable
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.integration.administrator import hutch
@@ -67,7 +67,7 @@ async def test_a_row_that_cannot_be_read_is_one_line_at_the_start_and_goes_by_a_
     world = World(data)
     await awaited((await world.open()).open())
     await awaited(world.controller.streams.create_scope("scope"))
-    table = Table(world.store, world.store.for_removal)
+    table = RecordTable(world.store, world.store.for_removal)
     await awaited(table.load())
     await awaited(table.write({b"stream\0scope/broken": b"{"}))
     await world.close()

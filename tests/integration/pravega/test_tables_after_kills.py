@@ -9,7 +9,7 @@ import pytest
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.wire_types import NO_KEY, TableEntry, TableKey
+from hutch.pravega.wire_types import NO_KEY, KeyAndValue, TableKey
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
 
@@ -30,12 +30,12 @@ def restarted(server: StoreProcess) -> WireClient:
     return WireClient(*server.store)
 
 
-def entries(value: bytes, *names: bytes, version: int | None = None) -> tuple[TableEntry, ...]:
+def entries(value: bytes, *names: bytes, version: int | None = None) -> tuple[KeyAndValue, ...]:
     keys = (TableKey(name) if version is None else TableKey(name, version) for name in names)
-    return tuple(TableEntry(key, value) for key in keys)
+    return tuple(KeyAndValue(key, value) for key in keys)
 
 
-def table(client: WireClient, name: str, found: tuple[TableEntry, ...]) -> tuple[int, ...]:
+def table(client: WireClient, name: str, found: tuple[KeyAndValue, ...]) -> tuple[int, ...]:
     client.ask(t.CreateTableSegment(1, name, ""), m.SegmentCreated)
     return client.ask(t.UpdateTableEntries(1, name, "", found), t.TableEntriesUpdated).versions
 

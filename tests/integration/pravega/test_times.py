@@ -7,9 +7,9 @@ from typing import Final
 
 import grpc
 
-from gateway.pravega.controller.epochs import Segment
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.times.watermark import Watermark, pack
+from gateway.pravega.controller.records.epochs import StreamSegment
+from gateway.pravega.controller.rounds.marks import Watermark, pack
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from tests.controller_client import ControllerClient
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.pravega.users import config, of
@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 MARKS: Final = "mine/_MARKevents/0.#epoch.0"
 EVENTS: Final = of("mine", "events")
-WHOLE: Final = Segment(0.0, 1.0, 0, 0)
+WHOLE: Final = StreamSegment(0.0, 1.0, 0, 0)
 
 
 def time_of(writer: str, time: int, offset: int) -> pb.TimestampFromWriter:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.access.guard import REFUSED
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.pravega.users import (
     BESIDE,
@@ -62,7 +62,7 @@ def client_of(server: HutchServer, user: str, stream: str = "stream") -> WireCli
     return WireClient(*server.store, token=token)
 
 
-def is_refused(client: WireClient, request: Message) -> bool:
+def is_refused(client: WireClient, request: WireMessage) -> bool:
     client.send(request)
     answer = client.receive()
     if isinstance(answer, AuthTokenCheckFailed):

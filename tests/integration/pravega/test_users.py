@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from compat.certificates import Certificates
 from gateway.broker.access.model import Right
 from gateway.broker.access.passwords import PasswordHash
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
 from hutch.pravega import messages as m
 from hutch.pravega.error_messages import AuthTokenCheckFailed

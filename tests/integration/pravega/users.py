@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from gateway.broker.access.passwords import PasswordHash
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from tests.controller_client import ControllerClient, basic
 from tests.integration.pravega.conftest import controller_port
 from tests.integration.server import HutchServer

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hutch.client.errors import Refused
-from hutch.stream.pipeline_messages import StagesCommitted
+from hutch.stream.pipeline import StagesCommitted
 from pyspark_hutch.sink import stages as stages_module
 from pyspark_hutch.sink.commits import Staged, commit
 from tests.client import Client

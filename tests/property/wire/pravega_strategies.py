@@ -6,8 +6,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from hutch.pravega import wire_types as w
-from hutch.pravega.commands import Command
-from hutch.pravega.layout import Layout, Message, layout_of
+from hutch.pravega.commands import CommandCode
+from hutch.pravega.layout import PayloadLayout, WireMessage, layout_of
 
 BITS: Final = {"b": 8, "i": 32, "q": 64}
 SHORT: Final = 40
@@ -32,12 +32,12 @@ def numbers_of(wire_type: w.Number[Any]) -> st.SearchStrategy[Any]:
     return st.booleans() if wire_type.code == "?" else integers_of(BITS[wire_type.code])
 
 
-def fields_of(layout: Layout[Any]) -> st.SearchStrategy[Any]:
+def fields_of(layout: PayloadLayout[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for the messages of a layout."""
     return st.builds(layout.make, **{name: values_of(wire) for name, wire in layout.fields})
 
 
-def messages_of(command: Command) -> st.SearchStrategy[Message]:
+def messages_of(command: CommandCode) -> st.SearchStrategy[WireMessage]:
     """Return a strategy for the messages of a command."""
     return fields_of(layout_of(command.message))
 
@@ -48,14 +48,14 @@ keys = st.builds(w.TableKey, st.binary(min_size=1, max_size=SHORT), integers_of(
 
 STRATEGIES: Final[dict[type[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
     w.Number: numbers_of,
-    w.String: lambda _: texts,
+    w.JavaString: lambda _: texts,
     w.Uuid: lambda _: st.uuids(),
-    w.Bytes: lambda _: data,
-    w.Remainder: lambda _: data,
+    w.SizedBytes: lambda _: data,
+    w.PayloadRest: lambda _: data,
     w.StoredEvent: lambda _: data,
     w.Key: lambda _: keys,
     w.Value: lambda _: data,
-    w.Entry: lambda _: st.builds(w.TableEntry, keys, data),
+    w.EntryType: lambda _: st.builds(w.KeyAndValue, keys, data),
     w.Items: lambda wire: st.lists(values_of(wire.item), max_size=5).map(tuple),
-    Layout: fields_of,
+    PayloadLayout: fields_of,
 }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hutch.stream import pipeline, wire_types
 from hutch.stream.commands import Command, Sender
-from hutch.stream.layout import Layout, layout_of
+from hutch.stream.layout import FrameLayout, layout_of
 from hutch.stream.messages import Message
 from hutch.stream.offsets import OffsetSpec, OffsetType
 
@@ -28,7 +28,7 @@ def values_of(wire_type: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401  any wi
     return STRATEGIES[type(wire_type)](wire_type)
 
 
-def numbers_of(wire_type: wire_types.Fixed[Any]) -> st.SearchStrategy[Any]:
+def numbers_of(wire_type: wire_types.FixedNumber[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for the numbers of a fixed type."""
     if wire_type.code == "?":
         return st.booleans()
@@ -53,13 +53,13 @@ def offsets_of(offset_type: OffsetType) -> st.SearchStrategy[OffsetSpec]:
     return numbers.map(lambda value: OffsetSpec(offset_type, value))
 
 
-def messages_of(layout: Layout[Any]) -> st.SearchStrategy[Any]:
+def messages_of(layout: FrameLayout[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for the messages of a layout."""
     return st.builds(layout.make, **{name: values_of(wire) for name, wire in layout.fields})
 
 
 STRATEGIES: Final[dict[type[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
-    wire_types.Fixed: numbers_of,
+    wire_types.FixedNumber: numbers_of,
     wire_types.String: lambda _: names,
     wire_types.NullableString: lambda _: st.none() | names,
     wire_types.ShortBytes: lambda _: st.binary(max_size=SHORT),
@@ -75,7 +75,7 @@ STRATEGIES: Final[dict[type[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
         st.sampled_from(OffsetType).filter(lambda kind: kind in wire.legal).flatmap(offsets_of)
     ),
     wire_types.PlainOffset: lambda _: st.integers(0, 2**64 - 1),
-    Layout: messages_of,
+    FrameLayout: messages_of,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hutch.stream import codec, pipeline, pipeline_messages
+from hutch.stream import codec, pipeline
 from hutch.stream.codec import (
     Decoded,
     encode_command,
@@ -198,7 +198,7 @@ def test_a_refusal_carries_its_code_and_nothing_else(command: Command, code: Res
     "start", ["4800 0001 00000001 {:08x}", "4801 0001 00000001 {:08x}"], ids=lambda start: start[:4]
 )
 def test_a_list_of_more_streams_than_allowed_is_malformed_before_it_is_read(start: str) -> None:
-    most = pipeline_messages.STREAMS_MAX
+    most = pipeline.STREAMS_MAX
     for count, words in ((most, "^(?!list)"), (most + 1, "list is too long")):
         frame = bytes.fromhex(start.format(count)) + b"\0" + b"\xff" * 40_000
 

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.pravega.early.session import Session
+from gateway.pravega.early.session import Conversation
 from hutch.pravega import early_messages as m
 from hutch.pravega.codec import HEAD_BYTES
-from hutch.pravega.commands import Command
+from hutch.pravega.commands import CommandCode
 from hutch.pravega.early_block import Block
-from hutch.pravega.early_codec import EARLY, Parts, cut
-from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.early_codec import EARLY, MessageParts, cut
+from hutch.pravega.early_messages import EARLY_COMMANDS
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER, stored
 from tests.golden.early_exchanges import EXCHANGES
@@ -31,7 +31,9 @@ FRAMES = st.sampled_from(GOLDEN) | st.sampled_from(EARLY_COMMANDS).flatmap(messa
 
 @each_command
 @given(data=st.data())
-def test_every_command_is_decoded_as_it_was_encoded(command: Command, data: st.DataObject) -> None:
+def test_every_command_is_decoded_as_it_was_encoded(
+    command: CommandCode, data: st.DataObject
+) -> None:
     message = data.draw(messages_of(command))
 
     frame = EARLY.encode(message)
@@ -49,7 +51,7 @@ def test_any_bytes_are_a_message_or_refused(code: int, payload: bytes) -> None:
     assert EARLY.decode(code, EARLY.encode(message)[HEAD_BYTES:]) == message
 
 
-def requests_of(session: Session, frames: bytes) -> list[Message | Block]:
+def requests_of(session: Conversation, frames: bytes) -> list[WireMessage | Block]:
     """Let a session take frames; return what they ask for."""
     position, found = 0, []
     while position < len(frames):
@@ -67,11 +69,11 @@ def requests_of(session: Session, frames: bytes) -> list[Message | Block]:
 def test_what_the_server_cuts_is_whole_for_a_client(payload: bytes, most: int) -> None:
     message = m.KeepAlive(payload)
 
-    assert requests_of(Session(), cut(EARLY.encode(message), most)) == [message]
+    assert requests_of(Conversation(), cut(EARLY.encode(message), most)) == [message]
 
 
 @st.composite
-def parts_of(draw: st.DrawFn, message: Message) -> list[Message]:
+def parts_of(draw: st.DrawFn, message: WireMessage) -> list[WireMessage]:
     """Draw a way to send a message: whole, or in two parts and more."""
     frame = EARLY.encode(message)
     places = sorted(draw(st.lists(st.integers(0, len(frame)), max_size=3)))
@@ -91,7 +93,7 @@ def test_a_block_of_any_legal_shape_stores_its_events(
     kept = events if is_cut or dropped > len(events) else events[: len(events) - dropped]
     size = sum(HEAD_BYTES + len(each) for each in kept)
     before = [part for parts in sent for part in parts]
-    behind: list[Message] = []
+    behind: list[WireMessage] = []
     if is_cut:
         count = data.draw(st.integers(1, len(sent[-1]) - 1))
         behind = [KEEP_ALIVE, *before[-count:]]
@@ -101,7 +103,7 @@ def test_a_block_of_any_legal_shape_stores_its_events(
     end = m.EndAppendBlock(APPENDER, 7 + size, size)
 
     messages = [begin, *before, end, *behind]
-    found = requests_of(Session(), b"".join(map(EARLY.encode, messages)))
+    found = requests_of(Conversation(), b"".join(map(EARLY.encode, messages)))
 
     block = found.pop()
     assert isinstance(block, Block)
@@ -119,7 +121,7 @@ def test_any_conversation_is_requests_or_refused_and_keeps_little(
     frames: list[bytes], place: int, inserted: bytes
 ) -> None:
     data = b"".join(frames)
-    session = Session(block_bytes_max=200)
+    session = Conversation(block_bytes_max=200)
     try:
         found = requests_of(session, data[:place] + inserted + data[place:])
     except WireError:
@@ -132,7 +134,7 @@ def test_any_conversation_is_requests_or_refused_and_keeps_little(
 
 @given(parts=st.lists(st.tuples(st.integers(-1, 3), st.binary(max_size=12)), max_size=6))
 def test_any_parts_are_a_whole_frame_or_refused(parts: list[tuple[int, bytes]]) -> None:
-    joining = Parts()
+    joining = MessageParts()
     try:
         for kind, data in parts:
             whole = joining.take(m.PartialMessage(kind, data))

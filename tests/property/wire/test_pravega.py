@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from hutch.pravega.block import append_pieces
 from hutch.pravega.codec import HEAD, HEAD_BYTES, decode, encode, frame_bytes
-from hutch.pravega.commands import BY_CLASS, COMMANDS, Command
+from hutch.pravega.commands import BY_CLASS, COMMANDS, CommandCode
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.layout import WireMessage, layout_of
 from hutch.pravega.messages import AppendBlockEnd, Padding, PartialEvent
 from hutch.pravega.modified_utf8 import decode_text, encode_text
 from tests.golden.pravega_frames import FRAMES, WRITER
@@ -19,7 +19,7 @@ each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda row: row.
 GOLDEN = [bytes.fromhex(text) for _, text, _ in FRAMES]
 
 
-def decoded_or_refused(code: int, payload: bytes) -> Message | None:
+def decoded_or_refused(code: int, payload: bytes) -> WireMessage | None:
     """Decode bytes that may be nonsense; anything but WireError fails the test.
 
     What is decoded is the same when it is encoded and decoded again.
@@ -35,7 +35,7 @@ def decoded_or_refused(code: int, payload: bytes) -> Message | None:
 @each_command
 @given(data=st.data())
 def test_every_law_of_payloads_holds_for_every_command(
-    command: Command, data: st.DataObject
+    command: CommandCode, data: st.DataObject
 ) -> None:
     """All laws are asked of the same messages: to draw one costs more than to try them all."""
     message = data.draw(messages_of(command))
@@ -52,7 +52,7 @@ def test_every_law_of_payloads_holds_for_every_command(
     decoded_or_refused(command.code, payload[:place] + other[:4] + payload[place + removed :])
 
 
-def is_decoded_as_it_was_encoded(command: Command, message: Message) -> None:
+def is_decoded_as_it_was_encoded(command: CommandCode, message: WireMessage) -> None:
     frame = encode(message)
 
     assert HEAD.unpack_from(frame) == (command.code, len(frame) - HEAD_BYTES)
@@ -61,7 +61,7 @@ def is_decoded_as_it_was_encoded(command: Command, message: Message) -> None:
 
 
 def is_that_of_an_older_version_without_its_newer_fields(
-    command: Command, message: Message
+    command: CommandCode, message: WireMessage
 ) -> None:
     layout = layout_of(command.message)
     names = [name for name, _ in layout.fields]
@@ -83,7 +83,7 @@ def is_that_of_an_older_version_without_its_newer_fields(
 
 @each_command
 @given(payload=st.binary(max_size=120))
-def test_any_bytes_are_a_message_or_refused(command: Command, payload: bytes) -> None:
+def test_any_bytes_are_a_message_or_refused(command: CommandCode, payload: bytes) -> None:
     decoded_or_refused(command.code, payload)
 
 

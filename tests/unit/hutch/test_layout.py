@@ -12,11 +12,11 @@ class Bad(Exception):
     """The error of a protocol."""
 
 
-class Number(layout.FixedNumber[int]):
+class Number(layout.Fixed[int]):
     malformed = Bad
 
 
-class Layout(layout.MessageLayout[layout.M]):
+class Layout(layout.Layout[layout.M]):
     malformed = Bad
 
 

@@ -44,7 +44,7 @@ _MARKS = cython.declare(cython.int, 63)
 @cython.inline
 @cython.exceptval(check=False)
 def _i32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Return an i32; a negative one as what no size can be, -1."""
+    """Return an i32; a negative one as -1, which no size can be."""
     if source[position + 3] & 0x80:
         return _BAD
     return (

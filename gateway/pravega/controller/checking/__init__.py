@@ -1,1 +1,1 @@
-"""The check of what the controller keeps, in a store that no server has open."""
+"""The check of the controller's records, in a store that no server has open."""

@@ -1,4 +1,4 @@
-"""Findings of a check, and what it is told of the store's segments."""
+"""Findings of a check, and the store's segments as it sees them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     is_damage: bool = True
 
     def __str__(self) -> str:
-        """Return the line: what was found, then where."""
+        """Return the line: the finding, then its place."""
         where = f"segment={self.segment} " if self.segment else ""
         return f"{self.what} {where}{self.owner}"
 

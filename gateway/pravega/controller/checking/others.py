@@ -1,4 +1,4 @@
-"""Checks of groups of readers, tables and transactions, and of what belongs to no stream."""
+"""Checks of groups of readers, tables and transactions, and of rows that belong to no stream."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,14 +10,14 @@ from gateway.pravega.controller.checking.finding import (
     note,
 )
 from gateway.pravega.controller.checking.records import Name, Records
-from gateway.pravega.controller.model import Transaction, TransactionState
-from gateway.pravega.controller.names import GROUP, segment_name, transaction_segment_name
 from gateway.pravega.controller.readers.group import ReaderGroup
-from gateway.pravega.controller.tables.model import KeyValueTable, TableState
+from gateway.pravega.controller.records.key_value_tables import KeyValueTable, TableState
+from gateway.pravega.controller.records.model import TransactionRecord, TransactionState
+from gateway.pravega.names import GROUP, segment_name, transaction_segment_name
 
 
 def flaws_of_group(group: ReaderGroup, records: Records, held: Held) -> Iterator[Finding]:
-    """Yield what is wrong with a group of readers.
+    """Yield the flaws of a group of readers.
 
     A stream that it reads may be deleted at any time, so that one that is missing is a note.
     """
@@ -40,7 +40,7 @@ def _is_stream(scope: str, name: str, records: Records, held: Held) -> bool:
 
 
 def flaws_of_table(table: KeyValueTable, held: Held) -> Iterator[Finding]:
-    """Yield what is wrong with a table of keys and values."""
+    """Yield the flaws of a table of keys and values."""
     owner = f"table={table.scope}/{table.name}"
     if table.state is not TableState.ACTIVE:
         yield note(UNDER_WAY, owner)
@@ -52,8 +52,10 @@ def flaws_of_table(table: KeyValueTable, held: Held) -> Iterator[Finding]:
             yield Finding("a partition of the table is no table", owner, name)
 
 
-def flaws_of_transaction(each: Transaction, records: Records, held: Held) -> Iterator[Finding]:
-    """Yield what is wrong with a transaction."""
+def flaws_of_transaction(
+    each: TransactionRecord, records: Records, held: Held
+) -> Iterator[Finding]:
+    """Yield the flaws of a transaction."""
     owner = f"transaction={each.identity:032x} stream={each.scope}/{each.stream}"
     if (each.scope, each.stream) not in records.known_streams:
         what = "the stream of a transaction is missing"
@@ -64,13 +66,13 @@ def flaws_of_transaction(each: Transaction, records: Records, held: Held) -> Ite
         yield note(UNDER_WAY, owner)
 
 
-def parts_of(each: Transaction) -> list[str]:
+def parts_of(each: TransactionRecord) -> list[str]:
     """Return the names of a transaction's parts, in the order in which they are made."""
     place = (each.scope, each.stream)
     return [transaction_segment_name(*place, part.identity, each.identity) for part in each.shape]
 
 
-def _flaws_of_parts(each: Transaction, owner: str, held: Held) -> Iterator[Finding]:
+def _flaws_of_parts(each: TransactionRecord, owner: str, held: Held) -> Iterator[Finding]:
     names = parts_of(each)
     missing = [name for name in names if name not in held]
     if missing and _may_be_cut_short(names, missing, held):

@@ -1,8 +1,8 @@
 """Records of the controller, as far as its rows can be read: a bad one does not hide the others."""
 
-from gateway.pravega.controller.model import Stream, Transaction
-from gateway.pravega.controller.registry import Registry
-from gateway.pravega.controller.table import Table
+from gateway.pravega.controller.records.model import StreamRecord, TransactionRecord
+from gateway.pravega.controller.records.registry import Registry
+from gateway.pravega.controller.records.table import RecordTable
 
 Name = tuple[str, str]
 """A scope, and the name of a thing in it."""
@@ -16,16 +16,16 @@ class Records(Registry):
         refused: Keys of the rows that a controller cannot use.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: RecordTable) -> None:
         super().__init__(table)
-        self.known_streams: dict[Name, Stream] = {}
+        self.known_streams: dict[Name, StreamRecord] = {}
         self.refused: list[bytes] = []
 
-    def all_transactions(self) -> list[Transaction]:
+    def all_transactions(self) -> list[TransactionRecord]:
         """Return the transactions of all streams, also those that are over."""
         return [some[each] for some in self.transactions.values() for each in sorted(some)]
 
-    def _keep(self, stream: Stream) -> None:
+    def _keep(self, stream: StreamRecord) -> None:
         self.known_streams[stream.scope, stream.name] = stream
 
     def _refuse(self, key: bytes, error: Exception) -> None:

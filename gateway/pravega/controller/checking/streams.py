@@ -1,24 +1,25 @@
-"""Check of a stream's record against the segments of the store."""
+"""Check of a stream's record against the segments of the store, and a count of their events."""
 
+import struct
 from collections.abc import Iterator
 from typing import Final
 
 from gateway.pravega.controller.checking.finding import UNDER_WAY, Finding, Held, note
-from gateway.pravega.controller.history import covers_all
-from gateway.pravega.controller.model import State, Stream
+from gateway.pravega.controller.records.history import covers_all
+from gateway.pravega.controller.records.model import StreamRecord, StreamState
 from store.api import SegmentInfo
 
-_WITHOUT_SEGMENTS: Final = {State.CREATING, State.DELETING}
+_WITHOUT_SEGMENTS: Final = {StreamState.CREATING, StreamState.DELETING}
 """Segments may be missing while these changes are under way."""
 
 
-def owner_of(stream: Stream) -> str:
+def owner_of(stream: StreamRecord) -> str:
     """Return how a finding names a stream."""
     return f"stream={stream.scope}/{stream.name}"
 
 
-def flaws_of(stream: Stream, held: Held) -> Iterator[Finding]:
-    """Yield what is wrong with a stream, and a note if a change of it is under way."""
+def flaws_of(stream: StreamRecord, held: Held) -> Iterator[Finding]:
+    """Yield the flaws of a stream, and a note if a change of it is under way."""
     if not stream.state.is_settled:
         yield note(UNDER_WAY, owner_of(stream))
     if stream.state in _WITHOUT_SEGMENTS:
@@ -30,7 +31,7 @@ def flaws_of(stream: Stream, held: Held) -> Iterator[Finding]:
     sealing = _sealing(stream)
     for identity in sorted(stream.history.segments.keys() - stream.given_up):
         name = stream.segment_name(identity)
-        is_written = identity in written and stream.state is not State.SEALED
+        is_written = identity in written and stream.state is not StreamState.SEALED
         is_sealed = None if identity in sealing else not is_written
         what = _flaw_of_segment(held.get(name), is_sealed=is_sealed)
         if what:
@@ -53,15 +54,15 @@ def _flaw_of_segment(shape: SegmentInfo | None, *, is_sealed: bool | None) -> st
     )
 
 
-def _sealing(stream: Stream) -> set[int]:
+def _sealing(stream: StreamRecord) -> set[int]:
     """Return the segments that the change that is under way seals."""
-    if stream.state is State.SEALING:
+    if stream.state is StreamState.SEALING:
         return {each.identity for each in stream.history.open}
     return set() if stream.coming is None else set(stream.coming.ended)
 
 
-def _flaws_of_cut(stream: Stream, held: Held) -> Iterator[Finding]:
-    """Yield what is wrong with the place where a stream begins."""
+def _flaws_of_cut(stream: StreamRecord, held: Held) -> Iterator[Finding]:
+    """Yield the flaws of the place where a stream begins."""
     for identity, offset in stream.cut.items():
         name = stream.segment_name(identity)
         shape = held.get(name)
@@ -73,3 +74,43 @@ def _flaws_of_cut(stream: Stream, held: Held) -> Iterator[Finding]:
         elif offset < shape.start:  # clients may truncate it themselves
             what = f"the stream begins at {offset}, and the segment at {shape.start}"
             yield note(what, owner_of(stream), name)
+
+
+_HEAD: Final = struct.Struct(">ii")
+_EVENT: Final = 0
+
+
+class Events:
+    """Counts the events of a segment that is fed in pieces.
+
+    They are `int 0, int length, bytes`, one behind the other.
+    """
+
+    def __init__(self) -> None:
+        """Begin at the segment's start."""
+        self._count = 0
+        self._are_events = True
+        self._left = b""
+        self._to_skip = 0
+        """Bytes of the last event that are still to come."""
+
+    @property
+    def count(self) -> int:
+        """The events; 0 if they do not add up: bytes may be written as a stream of bytes."""
+        is_whole = self._are_events and not self._left and not self._to_skip
+        return self._count if is_whole else 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece."""
+        if not self._are_events:
+            return
+        data, place = self._left + data, self._to_skip
+        while place + _HEAD.size <= len(data):
+            kind, size = _HEAD.unpack_from(data, place)
+            if kind != _EVENT or size < 0:
+                self._are_events = False
+                return
+            place += _HEAD.size + size
+            self._count += 1
+        self._left = data[place:]
+        self._to_skip = max(0, place - len(data))

@@ -1,1 +1,1 @@
-"""Needs of readers beside their streams: their groups, and the marks of time in a stream."""
+"""Groups of readers: their records, and the states that their readers agree on."""

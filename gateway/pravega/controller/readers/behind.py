@@ -5,18 +5,18 @@ from typing import Any, Final
 
 from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
-from gateway.pravega.controller.history import READ_OFF, between
-from gateway.pravega.controller.model import Stream
 from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.state import Agreed
-from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.records.history import READ_OFF, between
+from gateway.pravega.controller.records.model import StreamRecord
+from gateway.pravega.controller.records.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.server.loop.awaiting import next_turn
 
 LOOKS_A_TURN: Final = 100
 """Segments that are looked at before others have their turn."""
 
-Find = Callable[[str, str], Coroutine[Pending[Any], None, Stream | None]]
+Find = Callable[[str, str], Coroutine[Pending[Any], None, StreamRecord | None]]
 """Finds a stream that was made without the controller."""
 
 
@@ -30,7 +30,7 @@ class Behind:
         self._looks = 0
 
     async def unread(self, agreed: Agreed) -> int | None:
-        """Return how many bytes lie behind what a group has reached, and before its ends.
+        """Return how many bytes lie between the places that a group has reached and its ends.
 
         What is truncated is not there to be read. None: nothing is known of one of the streams.
         Raises StoreError.
@@ -43,13 +43,13 @@ class Behind:
             total += await self._left(stream, cut, agreed.ends.get(place, {}))
         return total
 
-    async def _stream(self, scope: str, name: str) -> Stream | None:
+    async def _stream(self, scope: str, name: str) -> StreamRecord | None:
         try:
             return self._registry.stream(scope, name)
         except (NoSuchScope, NoSuchStream):
             return await self._find(scope, name)
 
-    async def _left(self, stream: Stream, cut: Cut, ends: Cut) -> int:
+    async def _left(self, stream: StreamRecord, cut: Cut, ends: Cut) -> int:
         """Return how many bytes lie between two cuts, of which the second may be empty.
 
         All lies behind a cut of a deleted stream of the same name.

@@ -10,7 +10,7 @@ from gateway.pravega.controller.readers.packed import (
     ENTRIES_MAX,
     Packed,
     Steps,
-    Unreadable,
+    UnreadableValue,
     Work,
 )
 
@@ -54,11 +54,13 @@ class Checkpoints:
         return found
 
     def check(self) -> None:
-        """Raise Unreadable if there are too many."""
+        """Raise UnreadableValue if there are too many."""
         if max(len(self._awaited), len(self._offsets)) > CHECKPOINTS_MAX:
-            raise Unreadable(f"the group has more than {CHECKPOINTS_MAX} checkpoints under way")
+            raise UnreadableValue(
+                f"the group has more than {CHECKPOINTS_MAX} checkpoints under way"
+            )
         if len(self._order) > ENTRIES_MAX:
-            raise Unreadable(f"the group has had more than {ENTRIES_MAX} checkpoints")
+            raise UnreadableValue(f"the group has had more than {ENTRIES_MAX} checkpoints")
 
     def begin(self, checkpoint: str, readers: Iterable[str], unassigned: Mapping[str, int]) -> None:
         """Begin a checkpoint, unless it has begun."""
@@ -79,7 +81,7 @@ class Checkpoints:
             return
         self._work.count(len(awaited) + len(offsets))
         if reader not in awaited or checkpoint not in self._offsets:
-            raise Unreadable("a reader was at a checkpoint that does not wait for it")
+            raise UnreadableValue("a reader was at a checkpoint that does not wait for it")
         awaited.remove(reader)
         self._offsets[checkpoint].update(offsets)
         if not awaited:

@@ -62,7 +62,7 @@ class ReaderGroup:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` gave."""
+        """Read the bytes of `to_bytes`."""
         fields = json.loads(data)
         for name in ("starts", "ends", "cuts"):
             fields[name] = {stream: _cut(cut) for stream, cut in fields[name].items()}

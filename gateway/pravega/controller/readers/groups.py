@@ -19,22 +19,22 @@ from gateway.pravega.controller.errors import (
     OtherGroup,
     StreamExists,
 )
-from gateway.pravega.controller.history import READ_OFF, is_cut, precedes
-from gateway.pravega.controller.model import Policy
-from gateway.pravega.controller.names import GROUP, is_group_name
 from gateway.pravega.controller.readers.group import BYTES_MAX, Cut, ReaderGroup
-from gateway.pravega.controller.registry import Registry
-from gateway.pravega.controller.streams import Streams
+from gateway.pravega.controller.records.history import READ_OFF, is_cut, precedes
+from gateway.pravega.controller.records.model import StreamPolicy
+from gateway.pravega.controller.records.registry import Registry
+from gateway.pravega.controller.streams import StreamChanges
+from gateway.pravega.names import GROUP, is_group_name
 
 CUTS_MAX: Final = 10_000
 """Segments in all cuts of a group: its record has to fit into a row."""
 STREAMS_MAX: Final = 1_000
 
 
-class Groups:
+class GroupChanges:
     """Changes of groups of readers."""
 
-    def __init__(self, registry: Registry, streams: Streams) -> None:
+    def __init__(self, registry: Registry, streams: StreamChanges) -> None:
         self._registry = registry
         self._streams = streams
 
@@ -62,7 +62,7 @@ class Groups:
             return there
         _check_size(wanted)
         with suppress(StreamExists):
-            policy = Policy(rollover_bytes=wanted.rollover_bytes)
+            policy = StreamPolicy(rollover_bytes=wanted.rollover_bytes)
             await self._streams.create(scope, GROUP + name, policy)
         return await self._registry.save_group(replace(wanted, generation=0))
 
@@ -92,7 +92,7 @@ class Groups:
         await self.finish(await self._registry.save_group(replace(group, is_ending=True)))
 
     async def finish(self, group: ReaderGroup) -> None:
-        """Do what is left of a group's deletion."""
+        """Finish a group's deletion."""
         stream = GROUP + group.name
         with suppress(NoSuchStream):
             await self._streams.seal(group.scope, stream)
@@ -102,7 +102,7 @@ class Groups:
     async def give_up(
         self, group: ReaderGroup, identity: str, generation: int, stream: str, cut: Cut
     ) -> None:
-        """Note that a group will not read again what lies before a cut of a stream.
+        """Note that a group will not read again before a cut of a stream.
 
         Raises NoSuchStream, NoSuchGroup: the stream does not wait for it. OtherGroup,
         OldGeneration, InvalidRequest: it is no cut, or lies before the last one.

@@ -1,7 +1,7 @@
 """Values in the bytes of Pravega's Java client: texts, numbers and maps, with a limit of work.
 
 A state is a client's own bytes, so that nothing in them is trusted: any bytes give values or
-Unreadable, and what is read and changed for one state is counted. What may take long is a
+UnreadableValue, and what is read and changed for one state is counted. What may take long is a
 generator: it yields after a few hundred entries, so that its caller can let others have their turn.
 
 Source: Pravega, io.pravega.common.io.serialization (VersionedSerializer, RevisionDataInput).
@@ -37,7 +37,7 @@ _OF_HEAD: Final = 0x40
 """Least first bytes of counts of two and of four bytes; what the first two bits count for."""
 
 
-class Unreadable(Exception):
+class UnreadableValue(Exception):
     """Bytes are no state of a group, or one that is too large; the text says why."""
 
 
@@ -50,10 +50,10 @@ class Work:
         """At the end of the last step."""
 
     def count(self, entries: int = 1) -> None:
-        """Count some more. Raises Unreadable above WORK_MAX."""
+        """Count some more. Raises UnreadableValue above WORK_MAX."""
         self._done += entries
         if self._done > WORK_MAX:
-            raise Unreadable(f"it takes more than {WORK_MAX} entries")
+            raise UnreadableValue(f"it takes more than {WORK_MAX} entries")
 
     def is_step_over(self) -> bool:
         """Count one entry more; return whether it is time for a step to end."""
@@ -77,13 +77,13 @@ class Framed:
         return not self._data
 
     def fed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next piece; yield the events that are whole now. Raises Unreadable."""
+        """Take the next piece; yield the events that are whole now. Raises UnreadableValue."""
         self._data += data
         place = 0
         while place + _HEAD.size <= len(self._data):
             kind, size = _HEAD.unpack_from(self._data, place)
             if kind != _EVENT or size < 0:
-                raise Unreadable("it holds what is no event")
+                raise UnreadableValue("it holds what is no event")
             end = place + _HEAD.size + size
             if end > len(self._data):
                 break
@@ -93,7 +93,7 @@ class Framed:
 
 
 class Packed:
-    """Reads values one after the other. Every method raises Unreadable where bytes are missing."""
+    """Reads values one after the other. Every method raises UnreadableValue if bytes lack."""
 
     def __init__(self, data: bytes, work: Work) -> None:
         """Begin at the first byte."""
@@ -110,7 +110,7 @@ class Packed:
         """Return the next bytes."""
         end = self._place + size
         if not self._place <= end <= len(self._data):
-            raise Unreadable(f"{size} bytes are wanted of {len(self._data) - self._place}")
+            raise UnreadableValue(f"{size} bytes are wanted of {len(self._data) - self._place}")
         found = self._data[self._place : end]
         self._place = end
         return found
@@ -147,7 +147,7 @@ class Packed:
             halves = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
             return halves.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeError:
-            raise Unreadable("a text is no text") from None
+            raise UnreadableValue("a text is no text") from None
 
     def contents(self) -> "Packed":
         """Return the oldest revision of an object, which later ones only add to.
@@ -156,11 +156,11 @@ class Packed:
         """
         version, revisions = self.byte(), self.byte()
         if version != _VERSION or not 0 < revisions <= _REVISIONS_MAX:
-            raise Unreadable(f"an object has version {version} with {revisions} revisions")
+            raise UnreadableValue(f"an object has version {version} with {revisions} revisions")
         first = b""
         for number in range(revisions):
             if self.byte() != number:
-                raise Unreadable("an object's revisions are not in order")
+                raise UnreadableValue("an object's revisions are not in order")
             part = self.bytes_of(self.integer())
             first = first if number else part
         return Packed(first, self._work)
@@ -174,10 +174,10 @@ class Packed:
     def begin(self) -> None:
         """Read the number of the format, with which each object that stands alone begins."""
         if (number := self.byte()) != _FORMAT:
-            raise Unreadable(f"an object has the format {number}")
+            raise UnreadableValue(f"an object has the format {number}")
 
     def map_of(self, value: Callable[["Packed"], T]) -> Steps[dict[str, T]]:
-        """Read a map of texts, with what reads one of its values."""
+        """Read a map of texts, with a reader of its values."""
         found: dict[str, T] = {}
         for _ in range(self._entries()):
             name = self.text()
@@ -191,7 +191,7 @@ class Packed:
         return self.map_of(Packed.long)
 
     def nested(self, inner: Callable[["Packed"], Steps[T]]) -> Steps[dict[str, T]]:
-        """Read a map of texts, with what reads one of its values in steps."""
+        """Read a map of texts, with a reader of its values in steps."""
         found: dict[str, T] = {}
         for _ in range(self._entries()):
             name = self.text()
@@ -201,7 +201,7 @@ class Packed:
         return found
 
     def list_of(self, item: Callable[["Packed"], T]) -> Steps[list[T]]:
-        """Read a list, with what reads one of its items."""
+        """Read a list, with a reader of its items."""
         found: list[T] = []
         for _ in range(self._entries()):
             found.append(item(self))
@@ -212,5 +212,5 @@ class Packed:
     def _entries(self) -> int:
         number = self.count()
         if number > ENTRIES_MAX:
-            raise Unreadable(f"a map has {number} entries, above {ENTRIES_MAX}")
+            raise UnreadableValue(f"a map has {number} entries, above {ENTRIES_MAX}")
         return number

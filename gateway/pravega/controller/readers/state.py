@@ -1,8 +1,8 @@
-"""The state of a group of readers, replayed from what its readers have written into its stream.
+"""The state of a group of readers, replayed from the changes in its stream.
 
-Each event is a whole state, or a list of changes that follow one another. Only what tells members
-and positions is kept. What no client would write ends in Unreadable, as it ends in an exception of
-the client: a change of a reader that is not there, say.
+Each event is a whole state, or a list of changes that follow one another. Only members and
+positions are kept. A change that no client would write ends in UnreadableValue, as it ends in an
+exception of the client: a change of a reader that is not there, say.
 
 Source: Pravega, io.pravega.client.stream.impl.ReaderGroupState, UpdateOrInitSerializer.
 """
@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gateway.pravega.controller.names import place_of
 from gateway.pravega.controller.readers.checkpoints import Checkpoints, is_silent
 from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.packed import (
     ENTRIES_MAX,
     Packed,
     Steps,
-    Unreadable,
+    UnreadableValue,
     Work,
 )
+from gateway.pravega.names import place_of
 
 Place: TypeAlias = tuple[str, str]
 """Scope and name of a stream."""
@@ -64,7 +64,7 @@ class Replay:
         self._state: _State | None = None
 
     def take(self, event: bytes) -> Steps[None]:
-        """Take in an event. Raises Unreadable."""
+        """Take in an event. Raises UnreadableValue."""
         self._work.count(_ENTRIES_AN_EVENT)
         packed = Packed(event, self._work)
         kind = packed.integer()
@@ -80,21 +80,21 @@ class Replay:
                 if self._work.is_step_over():
                     yield
         else:
-            raise Unreadable(f"an event has the kind {kind}")
+            raise UnreadableValue(f"an event has the kind {kind}")
 
     def agreed(self) -> Steps[Agreed]:
-        """Return what was agreed. Raises Unreadable."""
+        """Return the state that was agreed on. Raises UnreadableValue."""
         if self._state is None:
-            raise Unreadable("there is no whole state")
+            raise UnreadableValue("there is no whole state")
         return (yield from self._state.agreed())
 
     def _change(self, kind: int, packed: Packed, kinds: Mapping[int, "_Change"]) -> Steps[None]:
         if kind in _STATES:
             self._state = yield from _STATES[kind](packed, self._work)
         elif self._state is None:
-            raise Unreadable("a change comes before the first state")
+            raise UnreadableValue("a change comes before the first state")
         elif kind not in kinds:
-            raise Unreadable(f"a change has the kind {kind}")
+            raise UnreadableValue(f"a change has the kind {kind}")
         else:
             yield from kinds[kind](self._state, packed)
             self._state.check()
@@ -136,18 +136,18 @@ class _State:
         return found
 
     def check(self) -> None:
-        """Raise Unreadable if there is too much of something."""
+        """Raise UnreadableValue if there is too much of something."""
         if len(self.assigned) > MEMBERS_MAX:
-            raise Unreadable(f"the group has more than {MEMBERS_MAX} readers")
+            raise UnreadableValue(f"the group has more than {MEMBERS_MAX} readers")
         if max(len(self.unassigned), len(self.future)) > ENTRIES_MAX:
-            raise Unreadable(f"the group has more than {ENTRIES_MAX} segments")
+            raise UnreadableValue(f"the group has more than {ENTRIES_MAX} segments")
 
     def agreed(self) -> Steps[Agreed]:
-        """Return what was agreed. Raises Unreadable."""
+        """Return the state that was agreed on. Raises UnreadableValue."""
         members = tuple(sorted(self.assigned))
         longest = max(map(len, members), default=0)
         if longest > MEMBER_LETTERS_MAX or sum(map(len, members)) > LETTERS_MAX:
-            raise Unreadable(f"the names of readers have more than {LETTERS_MAX} letters")
+            raise UnreadableValue(f"the names of readers have more than {LETTERS_MAX} letters")
         reached = self.checkpoints.last
         if not reached:
             reached = dict(self.unassigned)
@@ -160,7 +160,7 @@ class _State:
     def of(self, reader: str) -> dict[str, int]:
         """Return the segments of a reader."""
         if reader not in self.assigned:
-            raise Unreadable("a reader is not online")
+            raise UnreadableValue("a reader is not online")
         return self.assigned[reader]
 
     # Changes
@@ -169,7 +169,7 @@ class _State:
         """Let a reader come."""
         reader = packed.text()
         if reader in self.assigned:
-            raise Unreadable("a reader that is online comes")
+            raise UnreadableValue("a reader that is online comes")
         self.assigned[reader] = {}
         yield from ()
 
@@ -197,7 +197,7 @@ class _State:
         yield from ()
 
     def complete(self, packed: Packed) -> Steps[None]:
-        """Note that a reader has read a segment off, and what follows it."""
+        """Note that a reader has read a segment to its end, and the segment's successors."""
         own, segment = self.of(packed.text()), packed.text()
         followers = yield from packed.nested(_numbers)
         _take(own, segment)
@@ -266,7 +266,7 @@ _CHANGES_OF: Final[Mapping[int, _Change]] = {
 def _take(segments: dict[str, int], segment: str) -> int:
     """Take a segment away; return its offset."""
     if segment not in segments:
-        raise Unreadable("a segment is not where it is taken from")
+        raise UnreadableValue("a segment is not where it is taken from")
     return segments.pop(segment)
 
 
@@ -289,5 +289,5 @@ def _by_streams(offsets: Mapping[str, int], work: Work) -> Steps[dict[Place, Cut
 def _parsed(segment: str) -> tuple[str, str, int]:
     found = place_of(segment)
     if found is None:
-        raise Unreadable("a segment has no name of one")
+        raise UnreadableValue("a segment has no name of one")
     return found

@@ -13,12 +13,12 @@ from uuid import UUID
 
 from gateway.broker.locks import Locks
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
-from gateway.pravega.controller.names import GROUP
 from gateway.pravega.controller.readers.group import ReaderGroup
-from gateway.pravega.controller.readers.packed import Framed, Steps, Unreadable
+from gateway.pravega.controller.readers.packed import Framed, Steps, UnreadableValue
 from gateway.pravega.controller.readers.state import Agreed, Replay
-from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.records.registry import Registry
 from gateway.pravega.controller.segments import Segments
+from gateway.pravega.names import GROUP
 from gateway.server.loop.awaiting import next_turn
 from store.errors import NoSuchSegment, SegmentTruncated
 
@@ -51,9 +51,9 @@ class States:
         self._locks = Locks()
 
     async def of(self, group: ReaderGroup) -> Agreed | None:
-        """Return what the readers of a group have agreed; None if the group is gone.
+        """Return the state of a group of readers; None if the group is gone.
 
-        Raises Unreadable, StoreError.
+        Raises UnreadableValue, StoreError.
         """
         async with self._locks.hold(_ONE):
             for _ in range(TRIES):
@@ -63,7 +63,7 @@ class States:
                     continue
                 except (NoSuchScope, NoSuchStream, NoSuchSegment):
                     return None
-            raise Unreadable("it is truncated all the time")
+            raise UnreadableValue("it is truncated all the time")
 
     async def _read(self, group: ReaderGroup) -> Agreed | None:
         stream = self._registry.stream(group.scope, GROUP + group.name)
@@ -78,18 +78,18 @@ class States:
         if start == end:
             return NOTHING
         if not 0 < end - start <= BYTES_MAX:
-            raise Unreadable(f"it has {end - start} bytes, and may have {BYTES_MAX}")
+            raise UnreadableValue(f"it has {end - start} bytes, and may have {BYTES_MAX}")
         replay, framed, turn = Replay(), Framed(), _Turn()
         while start < end:
             data = await self._segments.read(segment, start, min(end - start, PIECE_BYTES))
             if not data:
-                raise Unreadable("its bytes end before its end")
+                raise UnreadableValue("its bytes end before its end")
             start += len(data)
             turn.begin()
             for event in framed.fed(data):
                 await _done(replay.take(event), turn)
         if not framed.is_whole:
-            raise Unreadable("its last event is not whole")
+            raise UnreadableValue("its last event is not whole")
         return await _done(replay.agreed(), turn)
 
 

@@ -5,7 +5,6 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from gateway.broker.access.model import Right
-from gateway.pravega.controller.directory import Looks
 from gateway.pravega.controller.errors import (
     BadName,
     InvalidRequest,
@@ -16,9 +15,10 @@ from gateway.pravega.controller.errors import (
     OldGeneration,
     OtherGroup,
 )
-from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.readers.group import Cut, ReaderGroup
-from gateway.pravega.controller.rpc.desk import Desk, info
+from gateway.pravega.controller.records.directory import Looks
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import CallContext, info
 
 NO_IDENTITY: Final = UUID(int=0)
 """Asks for a new one, as does none at all."""
@@ -26,14 +26,14 @@ _RETENTIONS: Final = range(3)
 
 
 async def create_reader_group(
-    desk: Desk, request: pb.ReaderGroupConfiguration
+    context: CallContext, request: pb.ReaderGroupConfiguration
 ) -> pb.CreateReaderGroupResponse:
     """Make a group of readers; answer how it is configured, also if it was there."""
     wanted = _group(request, _identity(request.readerGroupId) or str(uuid4()))
-    await _check_streams(desk, wanted)
+    await _check_streams(context, wanted)
     try:
-        async with desk.controller.hold(request.scope):
-            made = await desk.controller.groups.create(wanted)
+        async with context.controller.hold(request.scope):
+            made = await context.controller.groups.create(wanted)
     except NoSuchScope:
         return pb.CreateReaderGroupResponse(status=pb.CreateReaderGroupResponse.SCOPE_NOT_FOUND)
     except BadName:
@@ -42,26 +42,26 @@ async def create_reader_group(
 
 
 async def get_reader_group_config(
-    desk: Desk, request: pb.ReaderGroupInfo
+    context: CallContext, request: pb.ReaderGroupInfo
 ) -> pb.ReaderGroupConfigResponse:
     """Return how a group of readers is configured."""
     try:
-        found = desk.controller.groups.find(request.scope, request.readerGroup)
+        found = context.controller.groups.find(request.scope, request.readerGroup)
     except NoSuchGroup:
         return pb.ReaderGroupConfigResponse(status=pb.ReaderGroupConfigResponse.RG_NOT_FOUND)
     return pb.ReaderGroupConfigResponse(config=_configuration(found))
 
 
 async def update_reader_group(
-    desk: Desk, request: pb.ReaderGroupConfiguration
+    context: CallContext, request: pb.ReaderGroupConfiguration
 ) -> pb.UpdateReaderGroupResponse:
     """Configure a group of readers anew; answer its new generation."""
     wanted = _group(request, _identity(request.readerGroupId))
-    await _check_streams(desk, wanted)
+    await _check_streams(context, wanted)
     status, generation = pb.UpdateReaderGroupResponse.SUCCESS, request.generation
     try:
-        async with desk.controller.hold(request.scope):
-            generation = (await desk.controller.groups.update(wanted)).generation
+        async with context.controller.hold(request.scope):
+            generation = (await context.controller.groups.update(wanted)).generation
     except NoSuchGroup:
         status = pb.UpdateReaderGroupResponse.RG_NOT_FOUND
     except (OtherGroup, OldGeneration):
@@ -70,41 +70,41 @@ async def update_reader_group(
 
 
 async def delete_reader_group(
-    desk: Desk, request: pb.ReaderGroupInfo
+    context: CallContext, request: pb.ReaderGroupInfo
 ) -> pb.DeleteReaderGroupStatus:
-    """Delete a group of readers, and what its readers agreed."""
+    """Delete a group of readers, and the stream of its state."""
     identity = _identity(request.readerGroupId)
     status = pb.DeleteReaderGroupStatus.SUCCESS
     try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.groups.delete(request.scope, request.readerGroup, identity)
+        async with context.controller.hold(request.scope):
+            await context.controller.groups.delete(request.scope, request.readerGroup, identity)
     except (NoSuchGroup, OtherGroup):
         status = pb.DeleteReaderGroupStatus.RG_NOT_FOUND
     return pb.DeleteReaderGroupStatus(status=status)
 
 
-async def list_subscribers(desk: Desk, request: pb.StreamInfo) -> pb.SubscribersResponse:
+async def list_subscribers(context: CallContext, request: pb.StreamInfo) -> pb.SubscribersResponse:
     """List the groups that a stream waits for."""
     try:
-        await desk.controller.stream(request.scope, request.stream)
+        await context.controller.stream(request.scope, request.stream)
     except NoSuchStream:
         return pb.SubscribersResponse(status=pb.SubscribersResponse.STREAM_NOT_FOUND)
-    found = desk.controller.registry.subscribers(request.scope, request.stream)
+    found = context.controller.registry.subscribers(request.scope, request.stream)
     return pb.SubscribersResponse(subscribers=[f"{each.scope}/{each.name}" for each in found])
 
 
 async def update_subscriber_cut(
-    desk: Desk, request: pb.SubscriberStreamCut
+    context: CallContext, request: pb.SubscriberStreamCut
 ) -> pb.UpdateSubscriberStatus:
-    """Note what a group gives up of a stream that waits for it."""
+    """Note the cut before which a group gives up a stream that waits for it."""
     of, cut = request.streamCut.streamInfo, request.streamCut.cut
     scope, _, name = request.subscriber.partition("/")
-    groups, status = desk.controller.groups, pb.UpdateSubscriberStatus.SUCCESS
+    groups, status = context.controller.groups, pb.UpdateSubscriberStatus.SUCCESS
     identity = _identity(request.readerGroupId)
-    desk.controller.registry.streams(of.scope)
+    context.controller.registry.streams(of.scope)
     try:
-        async with desk.controller.hold(scope):
-            desk.controller.registry.stream(of.scope, of.stream)
+        async with context.controller.hold(scope):
+            context.controller.registry.stream(of.scope, of.stream)
             group = groups.find(scope, name)
             await groups.give_up(
                 group, identity, request.generation, f"{of.scope}/{of.stream}", cut
@@ -120,12 +120,12 @@ async def update_subscriber_cut(
     return pb.UpdateSubscriberStatus(status=status)
 
 
-async def _check_streams(desk: Desk, group: ReaderGroup) -> None:
+async def _check_streams(context: CallContext, group: ReaderGroup) -> None:
     """Check that the caller may read all streams of a group. Raises NoRight."""
     looks = Looks()
     for stream in dict.fromkeys((*group.starts, *group.ends)):
         scope, _, name = stream.partition("/")
-        if not desk.caller.may(Right.READ, scope, name):
+        if not context.caller.may(Right.READ, scope, name):
             raise NoRight(f"no right to read {stream}")
         await looks.give()
 

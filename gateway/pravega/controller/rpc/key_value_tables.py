@@ -1,12 +1,14 @@
 """Calls about tables of keys and values."""
 
 from gateway.pravega.controller.errors import BadName, NoSuchScope, NoSuchTable, TableExists
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rpc.desk import Desk, info, page, ranges
-from gateway.pravega.controller.tables.model import KeyValueTable, TableConfig
+from gateway.pravega.controller.records.key_value_tables import KeyValueTable, TableConfig
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import CallContext, info, page, ranges
 
 
-async def create(desk: Desk, request: pb.KeyValueTableConfig) -> pb.CreateKeyValueTableStatus:
+async def create(
+    context: CallContext, request: pb.KeyValueTableConfig
+) -> pb.CreateKeyValueTableStatus:
     """Create a table and its parts."""
     status = pb.CreateKeyValueTableStatus.SUCCESS
     config = TableConfig(
@@ -16,8 +18,8 @@ async def create(desk: Desk, request: pb.KeyValueTableConfig) -> pb.CreateKeyVal
         rollover_bytes=request.rolloverSizeBytes,
     )
     try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.tables.create(request.scope, request.kvtName, config)
+        async with context.controller.hold(request.scope):
+            await context.controller.tables.create(request.scope, request.kvtName, config)
     except TableExists:
         status = pb.CreateKeyValueTableStatus.TABLE_EXISTS
     except NoSuchScope:
@@ -27,32 +29,32 @@ async def create(desk: Desk, request: pb.KeyValueTableConfig) -> pb.CreateKeyVal
     return pb.CreateKeyValueTableStatus(status=status)
 
 
-async def delete(desk: Desk, request: pb.KeyValueTableInfo) -> pb.DeleteKVTableStatus:
+async def delete(context: CallContext, request: pb.KeyValueTableInfo) -> pb.DeleteKVTableStatus:
     """Delete a table with all that it holds."""
     status = pb.DeleteKVTableStatus.SUCCESS
     try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.tables.delete(request.scope, request.kvtName)
+        async with context.controller.hold(request.scope):
+            await context.controller.tables.delete(request.scope, request.kvtName)
     except NoSuchTable:
         status = pb.DeleteKVTableStatus.TABLE_NOT_FOUND
     return pb.DeleteKVTableStatus(status=status)
 
 
-async def get_segments(desk: Desk, request: pb.KeyValueTableInfo) -> pb.SegmentRanges:
+async def get_segments(context: CallContext, request: pb.KeyValueTableInfo) -> pb.SegmentRanges:
     """Return the parts of a table, with the keys of each."""
-    table = await _settled(desk, request)
+    table = await _settled(context, request)
     return pb.SegmentRanges(
         segmentRanges=ranges(info(table.scope, table.name), table.segments),
-        delegationToken=desk.token(desk.caller, table.scope, table.name, has_table=True),
+        delegationToken=context.token(context.caller, table.scope, table.name, has_table=True),
     )
 
 
 async def get_configuration(
-    desk: Desk, request: pb.KeyValueTableInfo
+    context: CallContext, request: pb.KeyValueTableInfo
 ) -> pb.KeyValueTableConfigResponse:
     """Return a table's configuration."""
     try:
-        table = await _settled(desk, request)
+        table = await _settled(context, request)
     except NoSuchTable:
         status = pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND
         return pb.KeyValueTableConfigResponse(status=status)
@@ -69,20 +71,22 @@ async def get_configuration(
     )
 
 
-async def list_tables(desk: Desk, request: pb.KVTablesInScopeRequest) -> pb.KVTablesInScopeResponse:
+async def list_tables(
+    context: CallContext, request: pb.KVTablesInScopeRequest
+) -> pb.KVTablesInScopeResponse:
     """List the tables of a scope that the caller may read."""
     scope = request.scope.scope
-    if await desk.sight.streams(scope) is None:
+    if await context.sight.streams(scope) is None:
         return pb.KVTablesInScopeResponse(status=pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND)
     names, token = await page(
-        desk.controller.registry.tables.of(scope),
+        context.controller.registry.tables.of(scope),
         request.continuationToken.token,
-        lambda name: desk.sight.may_read_table(scope, name),
+        lambda name: context.sight.may_read_table(scope, name),
     )
     tables = [pb.KeyValueTableInfo(scope=scope, kvtName=name) for name in names]
     return pb.KVTablesInScopeResponse(kvtables=tables, continuationToken=token)
 
 
-async def _settled(desk: Desk, request: pb.KeyValueTableInfo) -> KeyValueTable:
-    async with desk.controller.hold(request.scope):
-        return await desk.controller.tables.settled(request.scope, request.kvtName)
+async def _settled(context: CallContext, request: pb.KeyValueTableInfo) -> KeyValueTable:
+    async with context.controller.hold(request.scope):
+        return await context.controller.tables.settled(request.scope, request.kvtName)

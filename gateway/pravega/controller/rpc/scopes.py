@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable
 
 from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.readers.marks import Shown
-from gateway.pravega.controller.rpc.desk import Desk, info, page
+from gateway.pravega.controller.rounds.marks import Shown
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import CallContext, info, page
 
 
-async def create_scope(desk: Desk, request: pb.ScopeInfo) -> pb.CreateScopeStatus:
+async def create_scope(context: CallContext, request: pb.ScopeInfo) -> pb.CreateScopeStatus:
     """Create a scope."""
     status = pb.CreateScopeStatus.SUCCESS
     try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.streams.create_scope(request.scope)
+        async with context.controller.hold(request.scope):
+            await context.controller.streams.create_scope(request.scope)
     except ScopeExists:
         status = pb.CreateScopeStatus.SCOPE_EXISTS
     except BadName:
@@ -21,28 +21,30 @@ async def create_scope(desk: Desk, request: pb.ScopeInfo) -> pb.CreateScopeStatu
     return pb.CreateScopeStatus(status=status)
 
 
-async def delete_scope(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+async def delete_scope(context: CallContext, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
     """Delete a scope that has no streams and no tables."""
-    return await _deleted(desk, request.scope, desk.controller.streams.delete_scope)
+    return await _deleted(context, request.scope, context.controller.streams.delete_scope)
 
 
-async def delete_scope_recursive(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+async def delete_scope_recursive(
+    context: CallContext, request: pb.ScopeInfo
+) -> pb.DeleteScopeStatus:
     """Delete a scope with all its streams and tables.
 
     One that is not there is gone, as with Pravega.
     """
-    found = await _deleted(desk, request.scope, desk.controller.delete_all)
+    found = await _deleted(context, request.scope, context.controller.delete_all)
     if found.status == pb.DeleteScopeStatus.SCOPE_NOT_FOUND:
         found.status = pb.DeleteScopeStatus.SUCCESS
     return found
 
 
 async def _deleted(
-    desk: Desk, scope: str, delete: Callable[[str], Awaitable[object]]
+    context: CallContext, scope: str, delete: Callable[[str], Awaitable[object]]
 ) -> pb.DeleteScopeStatus:
     status = pb.DeleteScopeStatus.SUCCESS
     try:
-        async with desk.controller.hold(scope):
+        async with context.controller.hold(scope):
             await delete(scope)
     except NoSuchScope:
         status = pb.DeleteScopeStatus.SCOPE_NOT_FOUND
@@ -51,38 +53,42 @@ async def _deleted(
     return pb.DeleteScopeStatus(status=status)
 
 
-async def check_scope_exists(desk: Desk, request: pb.ScopeInfo) -> pb.ExistsResponse:
+async def check_scope_exists(context: CallContext, request: pb.ScopeInfo) -> pb.ExistsResponse:
     """Return whether a scope exists of which the caller may see something."""
-    return pb.ExistsResponse(exists=await desk.sight.streams(request.scope) is not None)
+    return pb.ExistsResponse(exists=await context.sight.streams(request.scope) is not None)
 
 
-async def list_scopes(desk: Desk, request: pb.ScopesRequest) -> pb.ScopesResponse:
+async def list_scopes(context: CallContext, request: pb.ScopesRequest) -> pb.ScopesResponse:
     """List the scopes on which the caller has a right."""
-    scopes = desk.controller.registry.scopes
-    names, token = await page(scopes, request.continuationToken.token, desk.sight.has_right)
+    scopes = context.controller.registry.scopes
+    names, token = await page(scopes, request.continuationToken.token, context.sight.has_right)
     return pb.ScopesResponse(scopes=names, continuationToken=token)
 
 
-async def list_streams(desk: Desk, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
+async def list_streams(
+    context: CallContext, request: pb.StreamsInScopeRequest
+) -> pb.StreamsInScopeResponse:
     """List the streams of a scope."""
-    return await _listed(desk, request.scope.scope, request.continuationToken.token, "")
+    return await _listed(context, request.scope.scope, request.continuationToken.token, "")
 
 
 async def list_streams_for_tag(
-    desk: Desk, request: pb.StreamsInScopeWithTagRequest
+    context: CallContext, request: pb.StreamsInScopeWithTagRequest
 ) -> pb.StreamsInScopeResponse:
     """List the streams of a scope that have a tag."""
-    return await _listed(desk, request.scope.scope, request.continuationToken.token, request.tag)
+    return await _listed(context, request.scope.scope, request.continuationToken.token, request.tag)
 
 
-async def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
-    streams = await desk.sight.streams(scope)
+async def _listed(
+    context: CallContext, scope: str, token: str, tag: str
+) -> pb.StreamsInScopeResponse:
+    streams = await context.sight.streams(scope)
     if streams is None:
         return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
 
     def is_wanted(name: str) -> bool:
         has_tag = not tag or (name in streams and tag in streams[name].policy.tags)
-        return has_tag and desk.sight.may_read(scope, name)
+        return has_tag and context.sight.may_read(scope, name)
 
     names, after = await page(Shown(streams), token, is_wanted)
     return pb.StreamsInScopeResponse(

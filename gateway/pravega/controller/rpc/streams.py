@@ -1,4 +1,4 @@
-"""Calls about streams as a whole."""
+"""Calls about streams as a whole, and about the times that writers tell of them."""
 
 from collections.abc import Coroutine
 from typing import Any, Final, cast
@@ -9,14 +9,16 @@ from gateway.pravega.controller.errors import (
     InvalidRequest,
     NoSuchScope,
     NoSuchStream,
+    NoSuchWriter,
     StreamExists,
     StreamIsSealed,
     StreamNotSealed,
 )
-from gateway.pravega.controller.model import Policy, Stream
-from gateway.pravega.controller.names import marked
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rpc.desk import Desk, info
+from gateway.pravega.controller.records.model import StreamPolicy, StreamRecord
+from gateway.pravega.controller.rounds.writers import Told
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import CallContext, info
+from gateway.pravega.names import marked
 
 TAGS_MAX: Final = 128
 TAG_LETTERS_MAX: Final = 256
@@ -25,13 +27,13 @@ TAG_LETTERS_MAX: Final = 256
 Change = Coroutine[Pending[Any], None, object]
 
 
-async def create_stream(desk: Desk, request: pb.StreamConfig) -> pb.CreateStreamStatus:
+async def create_stream(context: CallContext, request: pb.StreamConfig) -> pb.CreateStreamStatus:
     """Create a stream and its segments."""
     of = request.streamInfo
     status = pb.CreateStreamStatus.SUCCESS
     try:
-        async with desk.controller.hold(of.scope):
-            await desk.controller.streams.create(of.scope, of.stream, _policy(request))
+        async with context.controller.hold(of.scope):
+            await context.controller.streams.create(of.scope, of.stream, _policy(request))
     except StreamExists:
         status = pb.CreateStreamStatus.STREAM_EXISTS
     except NoSuchScope:
@@ -41,36 +43,36 @@ async def create_stream(desk: Desk, request: pb.StreamConfig) -> pb.CreateStream
     return pb.CreateStreamStatus(status=status)
 
 
-async def update_stream(desk: Desk, request: pb.StreamConfig) -> pb.UpdateStreamStatus:
+async def update_stream(context: CallContext, request: pb.StreamConfig) -> pb.UpdateStreamStatus:
     """Change the policy and the tags of a stream."""
     of = request.streamInfo
-    change = desk.controller.streams.update(of.scope, of.stream, _policy(request))
-    return await _updated(desk, of, change)
+    change = context.controller.streams.update(of.scope, of.stream, _policy(request))
+    return await _updated(context, of, change)
 
 
-async def truncate_stream(desk: Desk, request: pb.StreamCut) -> pb.UpdateStreamStatus:
+async def truncate_stream(context: CallContext, request: pb.StreamCut) -> pb.UpdateStreamStatus:
     """Truncate at a cut."""
     of = request.streamInfo
-    change = desk.controller.streams.truncate(of.scope, of.stream, request.cut)
-    return await _updated(desk, of, change)
+    change = context.controller.streams.truncate(of.scope, of.stream, request.cut)
+    return await _updated(context, of, change)
 
 
-async def seal_stream(desk: Desk, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
+async def seal_stream(context: CallContext, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
     """Let a stream take no more; marks are none that clients write."""
     of = marked(request.stream)
-    change = desk.controller.seal(request.scope, request.stream) if of is None else None
-    return await _updated(desk, request, change or _found(desk, request.scope, of or ""))
+    change = context.controller.seal(request.scope, request.stream) if of is None else None
+    return await _updated(context, request, change or _found(context, request.scope, of or ""))
 
 
-async def delete_stream(desk: Desk, request: pb.StreamInfo) -> pb.DeleteStreamStatus:
+async def delete_stream(context: CallContext, request: pb.StreamInfo) -> pb.DeleteStreamStatus:
     """Delete a sealed stream, or the marks of one."""
     status = pb.DeleteStreamStatus.SUCCESS
     try:
-        async with desk.controller.hold(request.scope):
+        async with context.controller.hold(request.scope):
             if (of := marked(request.stream)) is not None:
-                await desk.controller.streams.delete_marks(request.scope, of)
+                await context.controller.streams.delete_marks(request.scope, of)
             else:
-                await desk.controller.streams.delete(request.scope, request.stream)
+                await context.controller.streams.delete(request.scope, request.stream)
     except (NoSuchScope, NoSuchStream):
         status = pb.DeleteStreamStatus.STREAM_NOT_FOUND
     except StreamNotSealed:
@@ -78,28 +80,30 @@ async def delete_stream(desk: Desk, request: pb.StreamInfo) -> pb.DeleteStreamSt
     return pb.DeleteStreamStatus(status=status)
 
 
-async def _found(desk: Desk, scope: str, name: str) -> None:
-    desk.controller.registry.stream(scope, name)
+async def _found(context: CallContext, scope: str, name: str) -> None:
+    context.controller.registry.stream(scope, name)
 
 
-async def check_stream_exists(desk: Desk, request: pb.StreamInfo) -> pb.ExistsResponse:
+async def check_stream_exists(context: CallContext, request: pb.StreamInfo) -> pb.ExistsResponse:
     """Return whether a stream exists."""
     try:
-        await desk.controller.stream(request.scope, request.stream)
+        await context.controller.stream(request.scope, request.stream)
     except (NoSuchScope, NoSuchStream):
         return pb.ExistsResponse(exists=False)
     return pb.ExistsResponse(exists=True)
 
 
-async def get_stream_configuration(desk: Desk, request: pb.StreamInfo) -> pb.StreamConfig:
+async def get_stream_configuration(context: CallContext, request: pb.StreamInfo) -> pb.StreamConfig:
     """Return a stream's policy and tags."""
-    return _config(await desk.controller.stream(request.scope, request.stream))
+    return _config(await context.controller.stream(request.scope, request.stream))
 
 
-async def _updated(desk: Desk, of: pb.StreamInfo, change: Change) -> pb.UpdateStreamStatus:
+async def _updated(
+    context: CallContext, of: pb.StreamInfo, change: Change
+) -> pb.UpdateStreamStatus:
     status = pb.UpdateStreamStatus.SUCCESS
     try:
-        async with desk.controller.hold(of.scope):
+        async with context.controller.hold(of.scope):
             await change
     except NoSuchScope:
         status = pb.UpdateStreamStatus.SCOPE_NOT_FOUND
@@ -112,12 +116,12 @@ async def _updated(desk: Desk, of: pb.StreamInfo, change: Change) -> pb.UpdateSt
     return pb.UpdateStreamStatus(status=status)
 
 
-def _policy(request: pb.StreamConfig) -> Policy:
+def _policy(request: pb.StreamConfig) -> StreamPolicy:
     tags = tuple(request.tags.tag) if len(request.tags.tag) <= TAGS_MAX else ()
     if len(request.tags.tag) > TAGS_MAX or any(len(tag) > TAG_LETTERS_MAX for tag in tags):
         raise InvalidRequest(f"a stream has {TAGS_MAX} tags of {TAG_LETTERS_MAX} letters at most")
     scaling, retention = request.scalingPolicy, request.retentionPolicy
-    return Policy(
+    return StreamPolicy(
         scale_type=scaling.scaleType,
         rate=scaling.targetRate,
         factor=scaling.scaleFactor,
@@ -131,7 +135,7 @@ def _policy(request: pb.StreamConfig) -> Policy:
     )
 
 
-def _config(stream: Stream) -> pb.StreamConfig:
+def _config(stream: StreamRecord) -> pb.StreamConfig:
     policy = stream.policy
     return pb.StreamConfig(
         streamInfo=info(stream.scope, stream.name),
@@ -150,3 +154,37 @@ def _config(stream: Stream) -> pb.StreamConfig:
         timestampAggregationTimeout=policy.aggregation_ms,
         rolloverSizeBytes=policy.rollover_bytes,
     )
+
+
+_ANSWERS: Final = {
+    Told.TAKEN: pb.TimestampResponse.SUCCESS,
+    Told.INVALID_TIME: pb.TimestampResponse.INVALID_TIME,
+    Told.INVALID_POSITION: pb.TimestampResponse.INVALID_POSITION,
+}
+
+
+async def note_timestamp(
+    context: CallContext, request: pb.TimestampFromWriter
+) -> pb.TimestampResponse:
+    """Keep the time that a writer tells."""
+    of, position = request.position.streamInfo, request.position.cut
+    async with context.controller.hold(of.scope):
+        stream = context.controller.registry.stream(of.scope, of.stream)
+        told = await context.controller.times.tell(
+            stream, request.writer, request.timestamp, position
+        )
+    return pb.TimestampResponse(result=_ANSWERS[told])
+
+
+async def remove_writer(
+    context: CallContext, request: pb.RemoveWriterRequest
+) -> pb.RemoveWriterResponse:
+    """Wait for the times of a writer no more."""
+    of, result = request.stream, pb.RemoveWriterResponse.SUCCESS
+    try:
+        async with context.controller.hold(of.scope):
+            stream = context.controller.registry.stream(of.scope, of.stream)
+            await context.controller.times.end(stream, request.writer)
+    except (NoSuchScope, NoSuchStream, NoSuchWriter):
+        result = pb.RemoveWriterResponse.UNKNOWN_WRITER
+    return pb.RemoveWriterResponse(result=result)

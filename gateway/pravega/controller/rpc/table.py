@@ -1,4 +1,4 @@
-"""The table of calls: which function answers each, and which right it needs on what it names."""
+"""The table of calls: the function that answers each, and the right that it needs."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
@@ -8,22 +8,21 @@ from google.protobuf.message import Message
 
 from gateway.broker.access.model import Right
 from gateway.pending import Pending
-from gateway.pravega.controller.names import GROUP
-from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from gateway.pravega.controller.rpc import (
     groups,
     key_value_tables,
     scopes,
     segments,
     streams,
-    times,
     transactions,
 )
-from gateway.pravega.controller.rpc.desk import Desk
+from gateway.pravega.controller.rpc.call_context import CallContext
 from gateway.pravega.controller.rpc.segments import get_delegation_token, get_uri
+from gateway.pravega.names import GROUP
 
 
-class Call(NamedTuple):
+class CallEntry(NamedTuple):
     """An entry of the table.
 
     Attributes:
@@ -34,82 +33,86 @@ class Call(NamedTuple):
         takes_marks: A stream of marks is ended by those that may end its stream.
     """
 
-    answer: Callable[[Desk, Any], Coroutine[Pending[Any], None, Message]]
+    answer: Callable[[CallContext, Any], Coroutine[Pending[Any], None, Message]]
     right: Right | None
     done: str = ""
     is_of_table: bool = False
     takes_marks: bool = False
 
 
-async def _servers(desk: Desk, _request: pb.ServerRequest) -> pb.ServerResponse:
-    host, port = desk.address
+async def _servers(context: CallContext, _request: pb.ServerRequest) -> pb.ServerResponse:
+    host, port = context.address
     return pb.ServerResponse(nodeURI=[pb.NodeUri(endpoint=host, port=port)])
 
 
-CALLS: Final[Mapping[str, Call]] = MappingProxyType(
+CALLS: Final[Mapping[str, CallEntry]] = MappingProxyType(
     {
-        "createScope": Call(scopes.create_scope, Right.CONFIGURE, "scope created"),
-        "deleteScope": Call(scopes.delete_scope, Right.CONFIGURE, "scope deleted"),
-        "deleteScopeRecursive": Call(
+        "createScope": CallEntry(scopes.create_scope, Right.CONFIGURE, "scope created"),
+        "deleteScope": CallEntry(scopes.delete_scope, Right.CONFIGURE, "scope deleted"),
+        "deleteScopeRecursive": CallEntry(
             scopes.delete_scope_recursive, Right.CONFIGURE, "scope deleted with its streams"
         ),
-        "checkScopeExists": Call(scopes.check_scope_exists, None),
-        "listScopes": Call(scopes.list_scopes, None),
-        "listStreamsInScope": Call(scopes.list_streams, None),
-        "listStreamsInScopeForTag": Call(scopes.list_streams_for_tag, None),
-        "createStream": Call(streams.create_stream, Right.CONFIGURE, "stream created"),
-        "updateStream": Call(streams.update_stream, Right.CONFIGURE, "stream updated"),
-        "getStreamConfiguration": Call(streams.get_stream_configuration, Right.READ),
-        "truncateStream": Call(streams.truncate_stream, Right.CONFIGURE, "stream truncated"),
-        "sealStream": Call(streams.seal_stream, Right.CONFIGURE, "stream sealed", takes_marks=True),
-        "deleteStream": Call(
+        "checkScopeExists": CallEntry(scopes.check_scope_exists, None),
+        "listScopes": CallEntry(scopes.list_scopes, None),
+        "listStreamsInScope": CallEntry(scopes.list_streams, None),
+        "listStreamsInScopeForTag": CallEntry(scopes.list_streams_for_tag, None),
+        "createStream": CallEntry(streams.create_stream, Right.CONFIGURE, "stream created"),
+        "updateStream": CallEntry(streams.update_stream, Right.CONFIGURE, "stream updated"),
+        "getStreamConfiguration": CallEntry(streams.get_stream_configuration, Right.READ),
+        "truncateStream": CallEntry(streams.truncate_stream, Right.CONFIGURE, "stream truncated"),
+        "sealStream": CallEntry(
+            streams.seal_stream, Right.CONFIGURE, "stream sealed", takes_marks=True
+        ),
+        "deleteStream": CallEntry(
             streams.delete_stream, Right.CONFIGURE, "stream deleted", takes_marks=True
         ),
-        "checkStreamExists": Call(streams.check_stream_exists, None),
-        "getCurrentSegments": Call(segments.get_current_segments, None),
-        "getEpochSegments": Call(segments.get_epoch_segments, None),
-        "getSegments": Call(segments.get_segments, None),
-        "getSegmentsImmediatelyFollowing": Call(segments.get_successors, None),
-        "getSegmentsImmediatlyFollowing": Call(segments.get_successors, None),
-        "getSegmentsBetween": Call(segments.get_segments_between, None),
-        "isSegmentValid": Call(segments.is_segment_valid, None),
-        "isStreamCutValid": Call(segments.is_stream_cut_valid, None),
-        "scale": Call(segments.scale, Right.CONFIGURE, "stream scaled"),
-        "checkScale": Call(segments.check_scale, None),
-        "getURI": Call(get_uri, None, is_of_table=True),
-        "getControllerServerList": Call(_servers, None),
-        "getDelegationToken": Call(get_delegation_token, None, is_of_table=True),
-        "createTransaction": Call(transactions.create_transaction, Right.WRITE),
-        "pingTransaction": Call(transactions.ping_transaction, Right.WRITE),
-        "commitTransaction": Call(transactions.commit_transaction, Right.WRITE),
-        "abortTransaction": Call(transactions.abort_transaction, Right.WRITE),
-        "checkTransactionState": Call(transactions.check_transaction_state, Right.WRITE),
-        "listCompletedTransactions": Call(transactions.list_completed_transactions, Right.READ),
-        "createReaderGroup": Call(
+        "checkStreamExists": CallEntry(streams.check_stream_exists, None),
+        "getCurrentSegments": CallEntry(segments.get_current_segments, None),
+        "getEpochSegments": CallEntry(segments.get_epoch_segments, None),
+        "getSegments": CallEntry(segments.get_segments, None),
+        "getSegmentsImmediatelyFollowing": CallEntry(segments.get_successors, None),
+        "getSegmentsImmediatlyFollowing": CallEntry(segments.get_successors, None),
+        "getSegmentsBetween": CallEntry(segments.get_segments_between, None),
+        "isSegmentValid": CallEntry(segments.is_segment_valid, None),
+        "isStreamCutValid": CallEntry(segments.is_stream_cut_valid, None),
+        "scale": CallEntry(segments.scale, Right.CONFIGURE, "stream scaled"),
+        "checkScale": CallEntry(segments.check_scale, None),
+        "getURI": CallEntry(get_uri, None, is_of_table=True),
+        "getControllerServerList": CallEntry(_servers, None),
+        "getDelegationToken": CallEntry(get_delegation_token, None, is_of_table=True),
+        "createTransaction": CallEntry(transactions.create_transaction, Right.WRITE),
+        "pingTransaction": CallEntry(transactions.ping_transaction, Right.WRITE),
+        "commitTransaction": CallEntry(transactions.commit_transaction, Right.WRITE),
+        "abortTransaction": CallEntry(transactions.abort_transaction, Right.WRITE),
+        "checkTransactionState": CallEntry(transactions.check_transaction_state, Right.WRITE),
+        "listCompletedTransactions": CallEntry(
+            transactions.list_completed_transactions, Right.READ
+        ),
+        "createReaderGroup": CallEntry(
             groups.create_reader_group, Right.CONFIGURE, "group of readers created"
         ),
-        "getReaderGroupConfig": Call(groups.get_reader_group_config, None),
-        "updateReaderGroup": Call(
+        "getReaderGroupConfig": CallEntry(groups.get_reader_group_config, None),
+        "updateReaderGroup": CallEntry(
             groups.update_reader_group, Right.WRITE, "group of readers configured anew"
         ),
-        "deleteReaderGroup": Call(
+        "deleteReaderGroup": CallEntry(
             groups.delete_reader_group, Right.CONFIGURE, "group of readers deleted"
         ),
-        "noteTimestampFromWriter": Call(times.note_timestamp, Right.WRITE),
-        "removeWriter": Call(times.remove_writer, Right.WRITE),
-        "listSubscribers": Call(groups.list_subscribers, Right.READ),
-        "updateSubscriberStreamCut": Call(groups.update_subscriber_cut, Right.WRITE),
-        "createKeyValueTable": Call(
+        "noteTimestampFromWriter": CallEntry(streams.note_timestamp, Right.WRITE),
+        "removeWriter": CallEntry(streams.remove_writer, Right.WRITE),
+        "listSubscribers": CallEntry(groups.list_subscribers, Right.READ),
+        "updateSubscriberStreamCut": CallEntry(groups.update_subscriber_cut, Right.WRITE),
+        "createKeyValueTable": CallEntry(
             key_value_tables.create, Right.CONFIGURE, "table created", is_of_table=True
         ),
-        "getCurrentSegmentsKeyValueTable": Call(
+        "getCurrentSegmentsKeyValueTable": CallEntry(
             key_value_tables.get_segments, None, is_of_table=True
         ),
-        "listKeyValueTablesInScope": Call(key_value_tables.list_tables, None),
-        "getKeyValueTableConfiguration": Call(
+        "listKeyValueTablesInScope": CallEntry(key_value_tables.list_tables, None),
+        "getKeyValueTableConfiguration": CallEntry(
             key_value_tables.get_configuration, None, is_of_table=True
         ),
-        "deleteKeyValueTable": Call(
+        "deleteKeyValueTable": CallEntry(
             key_value_tables.delete, Right.CONFIGURE, "table deleted", is_of_table=True
         ),
     }

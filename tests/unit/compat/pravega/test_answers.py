@@ -6,7 +6,7 @@ from compat.pravega.answers import Memory, merged
 from compat.pravega.case import CONTINUATION, TRANSIENT, Kind
 from compat.pravega.requests import MISSING, S, W, info, keys_of, update
 from hutch.pravega.error_messages import NoSuchSegment
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import DataAppended, KeepAlive, SegmentCreated
 from hutch.pravega.table_messages import TableEntriesUpdated, TableKeysRead, UpdateTableEntries
 from hutch.pravega.wire_types import TableKey
@@ -58,7 +58,7 @@ def test_the_servers_names_and_marks_are_used_and_not_shown() -> None:
 
 
 def test_acknowledgements_become_one_for_each_writer() -> None:
-    answers: list[Message] = [
+    answers: list[WireMessage] = [
         DataAppended(W, 1, 0, 3, 10),
         DataAppended(OTHER, 5, 4, 3, 20),
         KeepAlive(),

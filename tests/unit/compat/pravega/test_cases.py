@@ -3,7 +3,7 @@
 from compat.pravega.case import Action, Case, Step
 from compat.pravega.cases import CASES
 from compat.pravega.expected import EXPECTED, expected_of
-from hutch.pravega.commands import COMMANDS, Sender
+from hutch.pravega.commands import COMMANDS, CommandSender
 
 
 def steps(case: Case) -> list[Step]:
@@ -20,7 +20,7 @@ def test_each_request_is_sent_and_answered() -> None:
     requests = {
         command.message
         for command in COMMANDS
-        if command.sender & Sender.CLIENT and command.name not in inside
+        if command.sender & CommandSender.CLIENT and command.name not in inside
     }
 
     sent = {type(sent) for case in CASES for step in steps(case) for sent in step.sends}
@@ -34,7 +34,7 @@ def test_each_answer_that_0_13_gives_without_tokens_is_waited_for() -> None:
     replies = {
         command.name
         for command in COMMANDS
-        if command.sender & Sender.SERVER and command.name not in never
+        if command.sender & CommandSender.SERVER and command.name not in never
     }
 
     waited_for = {kind for case in CASES for step in case.steps for kind in step.kinds}

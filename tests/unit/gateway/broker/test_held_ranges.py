@@ -8,7 +8,7 @@ import pytest
 from gateway.broker.service import Resource
 from gateway.broker.streams.retention_holds import HOLD_S
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import at_offset
 from tests.unit.gateway.broker.retention_rig import (

@@ -11,9 +11,9 @@ import pytest
 
 from gateway.pending import start
 from gateway.pravega.controller.controller import Controller
-from gateway.pravega.controller.model import Policy
-from gateway.pravega.controller.names import TABLE
-from gateway.pravega.controller.tables.model import TableConfig
+from gateway.pravega.controller.records.key_value_tables import TableConfig
+from gateway.pravega.controller.records.model import StreamPolicy
+from gateway.pravega.names import TABLE
 from gateway.server.loop.awaiting import awaited
 from store.api import TableEntry
 from tests.controller_rig import World
@@ -35,7 +35,7 @@ UNDER_WAY = "a change is under way and is finished at the next start"
 async def filled(controller: Controller) -> None:
     """Make one of each: a stream that was scaled, a group, a table, and a transaction."""
     await controller.streams.create_scope("scope")
-    await controller.streams.create("scope", "stream", Policy(segments=2))
+    await controller.streams.create("scope", "stream", StreamPolicy(segments=2))
     await controller.streams.scale("scope", "stream", [0], [(0.0, 0.25), (0.25, 0.5)])
     await controller.groups.create(READERS)
     await controller.tables.create("scope", "table", TableConfig(partitions=2))

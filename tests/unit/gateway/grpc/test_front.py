@@ -16,7 +16,7 @@ from h2.settings import SettingCodes
 from hyperframe.frame import ContinuationFrame, GoAwayFrame, HeadersFrame
 
 from gateway.grpc.call import framed
-from gateway.grpc.status import CallRefused, Status
+from gateway.grpc.status import CallRefused, CallStatus
 from gateway.pending import Pending
 from gateway.server.listener import Listener
 from tests.grpc_rig import listening
@@ -41,7 +41,7 @@ class Echo:
 
     def request_bytes_max(self, path: str) -> int:
         if path != PATH:
-            raise CallRefused(Status.UNIMPLEMENTED, f"there is no call {path}")
+            raise CallRefused(CallStatus.UNIMPLEMENTED, f"there is no call {path}")
         return REQUEST_BYTES_MAX
 
     async def let_in(self, authorization: str, host: str) -> str:
@@ -49,7 +49,7 @@ class Echo:
         self.is_asked.set()
         await self.is_open
         if authorization == "wrong":
-            raise CallRefused(Status.UNAUTHENTICATED, "wrong password: 50 %, ü")
+            raise CallRefused(CallStatus.UNAUTHENTICATED, "wrong password: 50 %, ü")
         return authorization or "nobody"
 
     async def answer(self, path: str, caller: Any, request: bytes) -> bytes:  # noqa: ANN401, ARG002
@@ -202,23 +202,23 @@ async def test_an_answer_waits_for_the_room_that_its_client_gives(
 @pytest.mark.parametrize(
     ("data", "headers", "status"),
     [
-        (framed(b"x"), {"path": "/package.Service/none"}, Status.UNIMPLEMENTED),
-        (framed(b"x"), {"authorization": "wrong"}, Status.UNAUTHENTICATED),
-        (b"\1" + framed(b"x")[1:], {}, Status.UNIMPLEMENTED),
-        (framed(b"x") + b"y", {}, Status.INTERNAL),
-        (framed(b"x")[:-1], {}, Status.INTERNAL),
-        (b"", {}, Status.INTERNAL),
-        (framed(b"fault"), {}, Status.INTERNAL),
+        (framed(b"x"), {"path": "/package.Service/none"}, CallStatus.UNIMPLEMENTED),
+        (framed(b"x"), {"authorization": "wrong"}, CallStatus.UNAUTHENTICATED),
+        (b"\1" + framed(b"x")[1:], {}, CallStatus.UNIMPLEMENTED),
+        (framed(b"x") + b"y", {}, CallStatus.INTERNAL),
+        (framed(b"x")[:-1], {}, CallStatus.INTERNAL),
+        (b"", {}, CallStatus.INTERNAL),
+        (framed(b"fault"), {}, CallStatus.INTERNAL),
     ],
 )
 async def test_a_call_that_cannot_be_answered_ends_with_its_status_and_the_next_one_is(
-    service: Echo, client: Client, data: bytes, headers: dict[str, str], status: Status
+    service: Echo, client: Client, data: bytes, headers: dict[str, str], status: CallStatus
 ) -> None:
     service.open()
     number = client.call(data, **headers)
     found, body = await client.ended(number)
     assert (found["grpc-status"], body) == (str(status.value), b"")
-    if status is Status.UNAUTHENTICATED:
+    if status is CallStatus.UNAUTHENTICATED:
         assert found["grpc-message"] == "wrong password: 50 %25, %C3%BC"
 
     assert (await client.ended(client.call(framed(b"next"))))[1] == framed(b"next")
@@ -237,7 +237,7 @@ async def test_a_request_above_its_limit_is_refused_before_it_is_whole(
         client.http.send_data(number, bytes(15_000))
         client.send()
     headers, _ = await client.ended(number)
-    assert headers["grpc-status"] == str(Status.RESOURCE_EXHAUSTED.value)
+    assert headers["grpc-status"] == str(CallStatus.RESOURCE_EXHAUSTED.value)
     assert service.answered == [b"let in"]
 
 

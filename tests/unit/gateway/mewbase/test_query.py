@@ -9,11 +9,10 @@ import pytest
 
 from gateway.log.names import binder_table
 from gateway.log.records.openings import Room
-from gateway.mewbase.binders.binder import Binder, Changed, open_binder
-from gateway.mewbase.binders.rows import Place
+from gateway.mewbase.binders.binder import Binder, Changed, ProjectionPlace, open_binder
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.query import Query
-from gateway.mewbase.sources import Reading, SourcePorts
+from gateway.mewbase.sources import EventReading, SourcePorts
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import answer
 from gateway.pending import Pending
@@ -35,7 +34,7 @@ class Rig:
         self.binder: Binder = rig.run(open_binder("b", rig.store, binder_table("/", "b")))
         self.ended: list[str] = []
         self.results: list[dict[str, Any]] = []
-        self.sources = SourcePorts(self, Reading(self.wait, Room(0, no_thread, self.wait)))  # type: ignore[arg-type]
+        self.sources = SourcePorts(self, EventReading(self.wait, Room(0, no_thread, self.wait)))  # type: ignore[arg-type]
         self._position = 0
         self._is_woken = False
 
@@ -51,7 +50,9 @@ class Rig:
             for name, value in documents.items()
         }
         self._position += 1
-        self.broker.store_rig.run(self.binder.change("p", Place(1, self._position), changes))
+        self.broker.store_rig.run(
+            self.binder.change("p", ProjectionPlace(1, self._position), changes)
+        )
 
     def query(
         self, matcher: dict[str, Any] | None = None, *, kept: int = 10_000, window: int = 1 << 22

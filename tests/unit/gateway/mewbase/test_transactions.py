@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mewbase.refusals import Refusal
-from gateway.mewbase.transactions import Held, Transactions
+from gateway.mewbase.refusals import RequestRefusal
+from gateway.mewbase.transactions import Held, OpenTransactions
 from gateway.mewbase.wire.errors import Code
 from gateway.settings.mewbase import MewbaseSettings
 from store.api import ENTRY_BYTES_MAX
@@ -25,13 +25,13 @@ def rig(tmp_path: Path) -> Iterator[StagingRig]:
     rig.broker.close()
 
 
-def code(refused: pytest.ExceptionInfo[Refusal]) -> Code:
+def code(refused: pytest.ExceptionInfo[RequestRefusal]) -> Code:
     return refused.value.code
 
 
 def test_what_they_hold_is_counted_until_the_commit_has_ended(rig: StagingRig) -> None:
     held = Held()
-    transactions = Transactions(SETTINGS, held)
+    transactions = OpenTransactions(SETTINGS, held)
     a, b = rig.broker.stream("a"), rig.broker.stream("b")
     transactions.begin(1)
     transactions.begin(5)
@@ -50,16 +50,16 @@ def test_what_they_hold_is_counted_until_the_commit_has_ended(rig: StagingRig) -
 
 
 def test_there_is_one_of_a_session_and_so_many_of_a_connection() -> None:
-    transactions = Transactions(SETTINGS, Held())
+    transactions = OpenTransactions(SETTINGS, Held())
     transactions.begin(1)
-    with pytest.raises(Refusal) as twice:
+    with pytest.raises(RequestRefusal) as twice:
         transactions.begin(1)
     transactions.begin(2)
-    with pytest.raises(Refusal, match=r"mewbase\.transactions_max") as third:
+    with pytest.raises(RequestRefusal, match=r"mewbase\.transactions_max") as third:
         transactions.begin(3)
-    with pytest.raises(Refusal) as unknown:
+    with pytest.raises(RequestRefusal) as unknown:
         transactions.abort(3)
-    with pytest.raises(Refusal) as ended, transactions.ending(3):
+    with pytest.raises(RequestRefusal) as ended, transactions.ending(3):
         pass
     codes = [code(each) for each in (twice, third, unknown, ended)]
     assert codes == [
@@ -72,20 +72,22 @@ def test_there_is_one_of_a_session_and_so_many_of_a_connection() -> None:
 
 def test_one_that_gets_too_large_holds_nothing_and_can_only_be_aborted(rig: StagingRig) -> None:
     held = Held()
-    transactions, others = Transactions(SETTINGS, held), Transactions(SETTINGS, held)
+    transactions, others = OpenTransactions(SETTINGS, held), OpenTransactions(SETTINGS, held)
     a = rig.broker.stream("a")
     for each in (transactions, others):
         each.begin(1)
         each.begin(2)
     transactions.add(1, a, bytes(3_000))
-    with pytest.raises(Refusal, match=r"mewbase\.transaction_bytes_max, 4000 bytes") as caught:
+    with pytest.raises(
+        RequestRefusal, match=r"mewbase\.transaction_bytes_max, 4000 bytes"
+    ) as caught:
         transactions.add(2, a, bytes(1_000))
     assert code(caught) is Code.NOT_STORED
-    with pytest.raises(Refusal, match="can only be aborted"):
+    with pytest.raises(RequestRefusal, match="can only be aborted"):
         transactions.add(2, a, b"")
-    with pytest.raises(Refusal, match="can only be aborted"), transactions.ending(2):
+    with pytest.raises(RequestRefusal, match="can only be aborted"), transactions.ending(2):
         pass
-    with pytest.raises(Refusal, match=r"mewbase\.transactions_bytes_max, 6000 bytes"):
+    with pytest.raises(RequestRefusal, match=r"mewbase\.transactions_bytes_max, 6000 bytes"):
         others.add(1, a, bytes(3_500))
     others.add(2, a, bytes(2_000))
     transactions.abort(2)
@@ -94,8 +96,8 @@ def test_one_that_gets_too_large_holds_nothing_and_can_only_be_aborted(rig: Stag
 
 
 def test_one_chunk_of_a_channel_is_the_most_whatever_the_settings_say(rig: StagingRig) -> None:
-    transactions = Transactions(MewbaseSettings(), Held())
+    transactions = OpenTransactions(MewbaseSettings(), Held())
     transactions.begin(1)
     transactions.add(1, rig.broker.stream("a"), bytes(ENTRY_BYTES_MAX - 3_000))
-    with pytest.raises(Refusal, match="one commit may have"):
+    with pytest.raises(RequestRefusal, match="one commit may have"):
         transactions.add(1, rig.broker.stream("a"), bytes(3_000))

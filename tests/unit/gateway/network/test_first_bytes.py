@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mewbase.context import PROTOCOL as MEWBASE
+from gateway.mewbase.link import PROTOCOL as MEWBASE
 from gateway.network import first_bytes
 from gateway.network.first_bytes import (
     ALLOWED,
@@ -20,7 +20,7 @@ from gateway.pravega.early.front import EARLY_PROTOCOL
 from gateway.pravega.front import _KNOWN
 from gateway.stream.link import PROTOCOL as STREAM
 from hutch.pravega.codec import HEAD
-from hutch.pravega.commands import Sender
+from hutch.pravega.commands import CommandSender
 from hutch.pravega.early_codec import EARLY
 from tests.first_bytes import SAID
 
@@ -62,7 +62,7 @@ def test_no_command_of_pravega_is_foreign_at_its_port(length: int) -> None:
     for code in _KNOWN:
         assert foreign(HEAD.pack(code, length) + bytes(8), "pravega") is Match.NO
     for row in EARLY.by_code.values():
-        if row.sender is not Sender.SERVER:
+        if row.sender is not CommandSender.SERVER:
             head = HEAD.pack(row.code, length)
             assert foreign(head + bytes(8), "pravega-early") is Match.NO
 

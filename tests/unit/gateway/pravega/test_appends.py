@@ -9,7 +9,7 @@ from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega.codec import HEAD, decode, encode
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from tests.pravega_client import WRITER, WireClient, end, event
 from tests.pravega_rig import WireServer
 
@@ -180,7 +180,7 @@ def test_what_is_none_of_the_shapes_is_refused_and_nothing_written(
     ],
 )
 def test_what_may_not_come_ends_the_connection(
-    server: WireServer, writer: WireClient, frames: list[Message]
+    server: WireServer, writer: WireClient, frames: list[WireMessage]
 ) -> None:
     writer.set_up("s", OTHER)
     writer.send(*frames)

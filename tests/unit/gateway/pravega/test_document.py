@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.document import BEGIN, END, commands_table, main, payload_of, rewritten
-from hutch.pravega.commands import BY_CODE, COMMANDS, Command
-from hutch.pravega.early_commands import EARLY_COMMANDS
+from hutch.pravega.commands import BY_CODE, COMMANDS, CommandCode
+from hutch.pravega.early_messages import EARLY_COMMANDS
 
 DOCS = Path(__file__).parents[4] / "docs"
 
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 @pytest.mark.parametrize(
     ("name", "rows"), [("pravega-wire.md", COMMANDS), ("pravega-early.md", EARLY_COMMANDS)]
 )
-def test_a_page_is_up_to_date(name: str, rows: tuple[Command, ...]) -> None:
+def test_a_page_is_up_to_date(name: str, rows: tuple[CommandCode, ...]) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
 
     assert rewritten(page, rows) == page, f"run: python -m gateway.pravega.document docs/{name}"

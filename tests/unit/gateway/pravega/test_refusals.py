@@ -5,7 +5,7 @@ import pytest
 from gateway.pravega.refusals import refusal
 from hutch.pravega import error_messages as e
 from hutch.pravega.codec import encode
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from store import errors as s
 from store.api import NOT_EXISTS
 
@@ -34,7 +34,7 @@ def _of_fixed_keys(version: int) -> s.KeyVersionMismatch:
         (s.StoreClosed("t"), e.ErrorMessage(1, "a", "t", -1)),
     ],
 )
-def test_each_error_has_its_reply(error: s.StoreError, reply: Message) -> None:
+def test_each_error_has_its_reply(error: s.StoreError, reply: WireMessage) -> None:
     assert refusal(1, "a", error, offset=8) == reply
 
 

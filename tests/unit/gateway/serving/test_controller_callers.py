@@ -12,8 +12,8 @@ from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
 from gateway.pending import Pending
+from gateway.pravega.access.callers import Anyone, Caller, LogIn
 from gateway.pravega.controller.errors import Busy
-from gateway.pravega.controller.rights import Anyone, Caller, LogIn
 from gateway.serving.controller_callers import StreamUser, log_in_by
 from tests.controller_client import basic
 from tests.unit.gateway.stream.link_rig import Broker

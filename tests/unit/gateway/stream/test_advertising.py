@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from gateway.settings.model import Settings
-from gateway.stream.advertising import Advertising
+from gateway.stream.advertising import Advertising, advertised, advertised_over_tls
 from tests.unit.gateway.stream.link_rig import Ports
 
 HERE, ELSEWHERE = Ports(), Ports(peer="198.51.100.1:4000", peer_is_loopback=False)
@@ -62,3 +62,15 @@ def test_the_first_client_from_elsewhere_that_is_told_is_warned_of(
         ):
             known.told(host, ports)
     assert settings_in(caplog) == ["--advertised-host"]
+
+
+def test_clients_are_told_the_port_that_is_listened_on_unless_another_is_set() -> None:
+    settings = Settings()
+    assert advertised(settings, 1) == (settings.stream.advertised_host, 1)
+    assert advertised_over_tls(settings, 2) == (settings.stream.advertised_host, 2)
+
+    stream = settings.stream.model_copy(update={"advertised_port": 3})
+    tls = settings.tls.model_copy(update={"advertised_host": "a", "advertised_port": 4})
+    changed = settings.model_copy(update={"stream": stream, "tls": tls})
+    assert advertised(changed, 1)[1] == 3
+    assert advertised_over_tls(changed, 2) == ("a", 4)

@@ -19,7 +19,7 @@ from gateway.stream.link import RIGHTS, Link
 from gateway.stream.refusals import Refusal
 from hutch.stream import messages as m
 from hutch.stream import pipeline
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import encode_request
 from hutch.stream.codes import ResponseCode
 from hutch.stream.commands import CLIENT, COMMANDS, Permission

@@ -18,7 +18,7 @@ from hutch.client.errors import (
 from hutch.client.login import Endpoint, Login, described
 from hutch.stream import messages as m
 from hutch.stream import pipeline
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import at_offset

@@ -9,9 +9,9 @@ from hutch.pravega.codec import (
     encode,
     frame_bytes,
 )
-from hutch.pravega.commands import Sender
+from hutch.pravega.commands import CommandSender
 from hutch.pravega.errors import ListTooLong, WireError
-from hutch.pravega.layout import Message, TooLong
+from hutch.pravega.layout import TooLong, WireMessage
 from hutch.pravega.messages import (
     SOURCES_MAX,
     AppendBlock,
@@ -22,13 +22,13 @@ from hutch.pravega.messages import (
     SegmentCreated,
 )
 from hutch.pravega.table_messages import RemoveTableKeys, TableRead
-from hutch.pravega.wire_types import TABLE_ITEMS_MAX, TableEntry, TableKey
+from hutch.pravega.wire_types import TABLE_ITEMS_MAX, KeyAndValue, TableKey
 from tests.golden.pravega_frames import WRITER
 
 HELLO = bytes.fromhex("ffffff81 00000008 00000011 00000005")
 
 
-def decoded(message: Message) -> Message:
+def decoded(message: WireMessage) -> WireMessage:
     frame = encode(message)
     return decode(HEAD.unpack_from(frame)[0], frame[HEAD_BYTES:])
 
@@ -78,10 +78,10 @@ def test_an_unknown_code_is_refused(code: int) -> None:
 def test_a_side_may_not_send_what_is_the_others() -> None:
     payload = encode(SegmentCreated(1, "s"))[8:]
 
-    assert decode(21, payload, Sender.SERVER) == SegmentCreated(1, "s")
+    assert decode(21, payload, CommandSender.SERVER) == SegmentCreated(1, "s")
     with pytest.raises(WireError, match="no command 21"):
-        decode(21, payload, Sender.CLIENT)
-    for sender in Sender:
+        decode(21, payload, CommandSender.CLIENT)
+    for sender in CommandSender:
         assert decode(100, b"", sender) == KeepAlive()
 
 
@@ -99,13 +99,13 @@ def test_a_request_with_a_list_that_is_too_long_is_known_by_what_stands_before_t
 
 
 def test_an_answer_with_a_list_that_is_too_long_is_refused() -> None:
-    entries = (TableEntry(TableKey(b"k"), b""),) * (TABLE_ITEMS_MAX + 1)
+    entries = (KeyAndValue(TableKey(b"k"), b""),) * (TABLE_ITEMS_MAX + 1)
 
     with pytest.raises(ListTooLong, match="TableRead: a list of 10001 items"):
         decoded(TableRead(7, "table", entries))
 
 
-@pytest.mark.parametrize("message", [AttributeUpdate(WRITER, 1, 2, 3), Message()])
-def test_what_is_no_command_is_not_encoded(message: Message) -> None:
+@pytest.mark.parametrize("message", [AttributeUpdate(WRITER, 1, 2, 3), WireMessage()])
+def test_what_is_no_command_is_not_encoded(message: WireMessage) -> None:
     with pytest.raises(ValueError, match="is no command"):
         encode(message)

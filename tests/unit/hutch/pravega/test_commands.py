@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hutch.pravega.commands import BY_CLASS, BY_CODE, COMMANDS, Command, Sender
+from hutch.pravega.commands import BY_CLASS, BY_CODE, COMMANDS, CommandCode, CommandSender
 from hutch.pravega.layout import layout_of
 
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda row: row.name)
@@ -17,14 +17,14 @@ def test_codes_stand_in_order_and_no_code_or_class_stands_twice() -> None:
 
 
 @each_command
-def test_a_row_is_found_by_its_code_and_by_its_class(command: Command) -> None:
+def test_a_row_is_found_by_its_code_and_by_its_class(command: CommandCode) -> None:
     assert BY_CODE[command.code] is command
     assert BY_CLASS[command.message] is command
     assert command.name == command.message.__name__
 
 
 @each_command
-def test_tokens_and_data_are_not_shown(command: Command) -> None:
+def test_tokens_and_data_are_not_shown(command: CommandCode) -> None:
     message_class: Any = command.message
     shown = {each.name for each in fields(message_class) if each.repr}
 
@@ -35,10 +35,10 @@ def test_tokens_and_data_are_not_shown(command: Command) -> None:
 @pytest.mark.parametrize(
     ("codes", "sender"),
     [
-        ((-127, 100), Sender.BOTH),
-        ((-2, -1, 0, 1, 3, 4, 5, 9, 11, 20, 40, 41, 58, 72, 73, 88, 89, 90), Sender.CLIENT),
-        ((2, 7, 8, 10, 21, 42, 50, 55, 61, 80, 81, 82, 87, 91), Sender.SERVER),
+        ((-127, 100), CommandSender.BOTH),
+        ((-2, -1, 0, 1, 3, 4, 5, 9, 11, 20, 40, 41, 58, 72, 73, 88, 89, 90), CommandSender.CLIENT),
+        ((2, 7, 8, 10, 21, 42, 50, 55, 61, 80, 81, 82, 87, 91), CommandSender.SERVER),
     ],
 )
-def test_a_command_is_that_of_its_side(codes: tuple[int, ...], sender: Sender) -> None:
+def test_a_command_is_that_of_its_side(codes: tuple[int, ...], sender: CommandSender) -> None:
     assert {BY_CODE[code].sender for code in codes} == {sender}

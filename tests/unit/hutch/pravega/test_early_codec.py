@@ -2,15 +2,15 @@ import pytest
 
 from hutch.pravega import early_messages as m
 from hutch.pravega.codec import HEAD, HEAD_BYTES
-from hutch.pravega.commands import Sender
-from hutch.pravega.early_codec import EARLY, WHOLE_BYTES_MAX, Parts, cut
+from hutch.pravega.commands import CommandSender
+from hutch.pravega.early_codec import EARLY, WHOLE_BYTES_MAX, MessageParts, cut
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER
 
 U = "000102030405060708090a0b0c0d0e0f"
-FRAMES: list[tuple[str, Message]] = [
+FRAMES: list[tuple[str, WireMessage]] = [
     ("fffffffe 00000003 01 6162", m.PartialMessage(m.MIDDLE, b"ab")),
     ("00000000 00000003 616263", Event(b"abc")),
     (f"00000001 00000013 {U} 0001 73", m.SetupAppend(APPENDER, "s")),
@@ -29,7 +29,7 @@ FRAMES: list[tuple[str, Message]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), FRAMES, ids=lambda each: type(each).__name__)
-def test_fields_have_the_order_of_the_draft(text: str, message: Message) -> None:
+def test_fields_have_the_order_of_the_draft(text: str, message: WireMessage) -> None:
     frame = bytes.fromhex(text)
 
     assert EARLY.encode(message) == frame
@@ -47,12 +47,12 @@ def test_a_length_is_below_two_to_the_24th() -> None:
 @pytest.mark.parametrize("code", [-3, -1, 2, 5, 6, 7, 9, 10, 99])
 def test_what_no_client_may_send_is_refused(code: int) -> None:
     with pytest.raises(WireError, match=f"no command {code} may come"):
-        EARLY.decode(code, bytes(64), Sender.CLIENT)
+        EARLY.decode(code, bytes(64), CommandSender.CLIENT)
 
 
 def joined(*parts: tuple[int, bytes]) -> bytes | None:
     """Return what the last of these parts completes."""
-    joining = Parts()
+    joining = MessageParts()
     whole = [joining.take(m.PartialMessage(kind, data)) for kind, data in parts]
     assert not any(whole[:-1])
     return whole[-1]
@@ -87,7 +87,7 @@ def test_parts_that_are_no_message_are_refused(parts: list[tuple[int, bytes]], w
 
 
 def test_a_joiner_counts_what_it_keeps_and_what_was_sent() -> None:
-    frame, joining = EARLY.encode(Event(b"abc")), Parts()
+    frame, joining = EARLY.encode(Event(b"abc")), MessageParts()
     assert not joining.is_open
 
     joining.take(m.PartialMessage(m.FIRST, frame[:5]))
@@ -100,7 +100,7 @@ def test_a_joiner_counts_what_it_keeps_and_what_was_sent() -> None:
 @pytest.mark.parametrize("most", [64, 65, 100, 200])
 def test_a_cut_message_comes_in_parts_that_are_not_too_large(most: int) -> None:
     frame = EARLY.encode(m.KeepAlive(bytes(range(250))))
-    sent, joining, position, whole = cut(frame, most), Parts(), 0, None
+    sent, joining, position, whole = cut(frame, most), MessageParts(), 0, None
 
     while position < len(sent):
         code, length = HEAD.unpack_from(sent, position)

@@ -4,12 +4,12 @@ from typing import Annotated
 import pytest
 
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Layout, Message, layout_of
+from hutch.pravega.layout import PayloadLayout, WireMessage, layout_of
 from hutch.pravega.wire_types import Int, Long, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Sample(Message):
+class Sample(WireMessage):
     number: Int
     text: Text = "none"
     place: Long = -1
@@ -58,13 +58,13 @@ def test_a_layout_has_a_name_and_the_size_of_what_must_be_there() -> None:
 
 def test_a_field_needs_one_wire_type() -> None:
     @dataclass(frozen=True, slots=True)
-    class Plain(Message):
+    class Plain(WireMessage):
         number: int
 
     @dataclass(frozen=True, slots=True)
-    class Doubled(Message):
+    class Doubled(WireMessage):
         number: Annotated[int, 1, 2]
 
     for message_class, name in ((Plain, "Plain"), (Doubled, "Doubled")):
         with pytest.raises(TypeError, match=f"{name}.number has no wire type"):
-            Layout(message_class)
+            PayloadLayout(message_class)

@@ -6,12 +6,12 @@ from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
 from hutch.pravega.codec import decode, encode
-from hutch.pravega.commands import BY_CLASS, COMMANDS, Command
-from hutch.pravega.layout import Message, layout_of
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.commands import BY_CLASS, COMMANDS, CommandCode
+from hutch.pravega.layout import WireMessage, layout_of
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from tests.golden.pravega_frames import WRITER
 
-ENTRIES = (TableEntry(TableKey(b"k", 3), b"v"),)
+ENTRIES = (KeyAndValue(TableKey(b"k", 3), b"v"),)
 NEWER = {
     "AppendBlockEnd": {"request_id": -1},
     "ConditionalAppend": {"request_id": -1},
@@ -39,7 +39,7 @@ NEWER = {
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda row: row.name)
-def test_a_command_may_lack_the_fields_that_older_versions_lack(command: Command) -> None:
+def test_a_command_may_lack_the_fields_that_older_versions_lack(command: CommandCode) -> None:
     assert layout_of(command.message).defaults == NEWER.get(command.name, {})
 
 
@@ -68,9 +68,9 @@ def test_a_command_may_lack_the_fields_that_older_versions_lack(command: Command
         (t.ReadTableKeys(1, "s", "", 10, b"next"), 12),
         (t.ReadTableEntries(1, "s", "", 10, b"next", b"p"), 8),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Message) else None,
+    ids=lambda value: type(value).__name__ if isinstance(value, WireMessage) else None,
 )
-def test_an_older_payload_is_read_with_defaults(message: Message, lacking: int) -> None:
+def test_an_older_payload_is_read_with_defaults(message: WireMessage, lacking: int) -> None:
     code, payload = BY_CLASS[type(message)].code, encode(message)[8:]
 
     assert decode(code, payload[:-lacking]) == message

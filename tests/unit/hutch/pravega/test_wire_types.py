@@ -7,8 +7,8 @@ from hutch.pravega import wire_types as w
 from hutch.pravega.errors import WireError
 from hutch.pravega.wire_types import ANY_VERSION, DATA_TYPE, KEY_TYPE, STRING_TYPE, TableKey
 
-AnyType: TypeAlias = w.WireType[Any]
-BOOLEAN: w.WireType[bool] = w.Number("boolean", "?")
+AnyType: TypeAlias = w.PayloadType[Any]
+BOOLEAN: w.PayloadType[bool] = w.Number("boolean", "?")
 STRINGS = w.Items(STRING_TYPE)
 KEYS = w.Items(KEY_TYPE)
 FEW_KEYS = w.Items(KEY_TYPE, 3)
@@ -21,7 +21,7 @@ SAMPLES = [
     (w.Uuid(), UUID(int=7), "00000000000000000000000000000007"),
     (STRING_TYPE, "a", "000161"),
     (DATA_TYPE, b"a", "0000000161"),
-    (w.Remainder(), b"ab", "6162"),
+    (w.PayloadRest(), b"ab", "6162"),
     (EVENT, b"a", "000000000000000161"),
     (STRINGS, ("a", ""), "000000020001610000"),
     (KEY_TYPE, TableKey(b"k", -1), "0000000d000000016bffffffffffffffff"),
@@ -45,7 +45,7 @@ def test_a_value_is_written_and_read(wire_type: AnyType, value: object, text: st
 @pytest.mark.parametrize(("wire_type", "value", "text"), SAMPLES)
 def test_a_value_that_is_cut_short_is_refused(wire_type: AnyType, value: object, text: str) -> None:
     data = memoryview(bytes.fromhex(text))
-    if isinstance(wire_type, w.Remainder):
+    if isinstance(wire_type, w.PayloadRest):
         assert wire_type.read(data[:1], 0) == (b"a", 1)
         return
 

@@ -16,7 +16,7 @@ from hutch.stream.codes import ResponseCode
 from hutch.stream.commands import BY_NAME, COMMANDS, Sender
 from hutch.stream.errors import MalformedFrame, UnknownCommand
 from hutch.stream.offsets import NEXT
-from hutch.stream.pipeline_messages import StageOpened
+from hutch.stream.pipeline import StageOpened
 
 
 def frame_of(text: str) -> bytes:

@@ -4,7 +4,7 @@ from typing import Annotated
 import pytest
 
 from hutch.stream.errors import MalformedFrame
-from hutch.stream.layout import Layout, layout_of
+from hutch.stream.layout import FrameLayout, layout_of
 from hutch.stream.messages import U8, U16, Broker, Code, PublishingError, String, Strings
 from hutch.stream.wire_types import Counted
 
@@ -56,7 +56,7 @@ def test_bytes_left_over_are_malformed() -> None:
 
 
 def test_a_nested_message_is_an_item_like_any_other() -> None:
-    brokers = Counted(Layout(Broker))
+    brokers = Counted(FrameLayout(Broker))
     target = bytearray()
 
     brokers.write((Broker(0, "h", 1), Broker(1, "", 2)), target)
@@ -71,14 +71,14 @@ def test_a_nested_message_is_an_item_like_any_other() -> None:
 @pytest.mark.parametrize(
     ("layout", "text", "expected"),
     [
-        (Layout(Broker), "0001 0001 68 00000005", [Broker(1, "h", 5)]),
-        (Layout(PublishingError), "0000000000000001 0012", [PublishingError(1, 18)]),
-        (Layout(PublishingError), "", []),
+        (FrameLayout(Broker), "0001 0001 68 00000005", [Broker(1, "h", 5)]),
+        (FrameLayout(PublishingError), "0000000000000001 0012", [PublishingError(1, 18)]),
+        (FrameLayout(PublishingError), "", []),
     ],
     ids=["text", "numbers", "nothing"],
 )
 def test_messages_are_read_up_to_the_end_of_the_frame(
-    layout: Layout[object], text: str, expected: list[object]
+    layout: FrameLayout[object], text: str, expected: list[object]
 ) -> None:
     assert layout.read_rest(bytes.fromhex(text), 0) == expected
 
@@ -89,7 +89,7 @@ def test_a_field_without_a_wire_type_is_a_mistake_of_ours() -> None:
         number: int
 
     with pytest.raises(TypeError, match=r"Plain\.number has no wire type"):
-        Layout(Plain)
+        FrameLayout(Plain)
 
 
 def test_a_field_with_two_wire_types_is_a_mistake_of_ours() -> None:
@@ -98,7 +98,7 @@ def test_a_field_with_two_wire_types_is_a_mistake_of_ours() -> None:
         number: Annotated[U8, "more"]
 
     with pytest.raises(TypeError, match=r"Twice\.number has no wire type"):
-        Layout(Twice)
+        FrameLayout(Twice)
 
 
 def test_a_field_behind_one_that_ends_the_frame_is_a_mistake_of_ours() -> None:
@@ -108,4 +108,4 @@ def test_a_field_behind_one_that_ends_the_frame_is_a_mistake_of_ours() -> None:
         code: Code
 
     with pytest.raises(TypeError, match=r"Endless\.names reads to the end, but is not last"):
-        Layout(Endless)
+        FrameLayout(Endless)

@@ -4,13 +4,13 @@ import inspect
 import pytest
 
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages
+from hutch.stream import pipeline
 from hutch.stream.codes import ResponseCode
 from hutch.stream.layout import layout_of
 
 CLASSES = [
     value
-    for module in (m, pipeline_messages)
+    for module in (m, pipeline)
     for _, value in inspect.getmembers(module, inspect.isclass)
     if issubclass(value, m.Message) and value.__module__ == module.__name__
     if value is not m.Message

@@ -6,8 +6,7 @@ from hutch.stream.codec import decode_request, encode_request
 from hutch.stream.commands import COMMANDS, STANDARD, Permission, Sender, State
 from hutch.stream.errors import UnknownCommand
 from hutch.stream.layout import layout_of
-from hutch.stream.pipeline import PIPELINE, PROPERTIES, PROPERTY, TABLE, table_of
-from hutch.stream.pipeline_messages import SinkState
+from hutch.stream.pipeline import PIPELINE, PROPERTIES, PROPERTY, TABLE, SinkState, table_of
 
 
 def test_there_are_8_commands_in_the_order_of_their_keys() -> None:

@@ -5,20 +5,20 @@ import pytest
 
 from hutch.stream import wire_types as w
 from hutch.stream.errors import MalformedFrame
-from hutch.stream.layout import Layout
+from hutch.stream.layout import FrameLayout
 from hutch.stream.messages import CommandVersions
 from hutch.stream.offsets import FIRST, NONE, OffsetType, at_offset, at_timestamp
 
 STARTING = w.Offset(frozenset(OffsetType) - {OffsetType.NONE}, at_offset(0))
 ANSWER = w.Offset(frozenset(OffsetType), NONE, is_last=True)
-VERSIONS = w.Rest(Layout(CommandVersions))
+VERSIONS = w.Rest(FrameLayout(CommandVersions))
 
-VALUES: list[tuple[w.WireType[Any], object, str]] = [
+VALUES: list[tuple[w.FieldType[Any], object, str]] = [
     (w.U16_TYPE, 0x0102, "0102"),
     (w.U32_TYPE, 2**32 - 1, "ffffffff"),
     (w.U64_TYPE, 2**64 - 1, "ffffffffffffffff"),
     (w.I64_TYPE, -2, "fffffffffffffffe"),
-    (w.Fixed("u8", "?", zero=False), True, "01"),
+    (w.FixedNumber("u8", "?", zero=False), True, "01"),
     (w.STRING_TYPE, "", "0000"),
     (w.STRING_TYPE, "é", "0002 c3a9"),
     (w.STRING_TYPE, "\udcff", "0001 ff"),
@@ -56,7 +56,7 @@ def type_name(value: object) -> str | None:
 
 @pytest.mark.parametrize(("wire_type", "value", "text"), VALUES, ids=type_name)
 def test_a_value_is_written_and_read_as_these_bytes(
-    wire_type: w.WireType[Any], value: object, text: str
+    wire_type: w.FieldType[Any], value: object, text: str
 ) -> None:
     target = bytearray(b"before")
     wire_type.write(value, target)
@@ -70,7 +70,7 @@ def test_a_value_is_written_and_read_as_these_bytes(
     "wire_type", {id(row[0]): row[0] for row in VALUES}.values(), ids=type_name
 )
 def test_only_a_type_that_ends_the_frame_reads_beyond_its_own_bytes(
-    wire_type: w.WireType[Any],
+    wire_type: w.FieldType[Any],
 ) -> None:
     value, text = next(row[1:] for row in VALUES if row[0] is wire_type)
     frame = bytes.fromhex(text) + b"\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -84,7 +84,7 @@ def test_only_a_type_that_ends_the_frame_reads_beyond_its_own_bytes(
     assert end == len(frame) or isinstance(wire_type, w.NumberMap | w.Trailing)
 
 
-MALFORMED: list[tuple[w.WireType[Any], str, str, int]] = [
+MALFORMED: list[tuple[w.FieldType[Any], str, str, int]] = [
     (w.U16_TYPE, "01", "u16 is cut short", 0),
     (w.STRING_TYPE, "00", "string size is cut short", 0),
     (w.STRING_TYPE, "0002 61", "string ends past the frame", 0),
@@ -109,7 +109,7 @@ MALFORMED: list[tuple[w.WireType[Any], str, str, int]] = [
     (w.Rest(w.STRING_TYPE), "00000000 ffff", "null where a string is needed", 4),
     (VERSIONS, "00000001 0008 0001", "key, version_min, version_max are cut short", 4),
     (
-        w.Rest(Layout(CommandVersions), bytes_max=6),
+        w.Rest(FrameLayout(CommandVersions), bytes_max=6),
         "00000000" + "00" * 12,
         "list is too long",
         4,
@@ -136,7 +136,7 @@ MALFORMED: list[tuple[w.WireType[Any], str, str, int]] = [
 
 @pytest.mark.parametrize(("wire_type", "text", "reason", "position"), MALFORMED, ids=type_name)
 def test_bytes_that_are_no_value_are_malformed_at_their_position(
-    wire_type: w.WireType[Any], text: str, reason: str, position: int
+    wire_type: w.FieldType[Any], text: str, reason: str, position: int
 ) -> None:
     with pytest.raises(MalformedFrame) as caught:
         wire_type.read(b"before" + bytes.fromhex(text), 6)
@@ -198,7 +198,7 @@ def test_what_follows_a_type_without_number_in_an_answer_is_ignored(tail: str) -
 
 def test_items_that_were_written_before_are_a_list_like_any_other() -> None:
     item = w.STRING_TYPE
-    written: w.Written[str] = w.Written(item)
+    written: w.WrittenItems[str] = w.WrittenItems(item)
     for text in ("a", "", "bc"):
         written.append(text)
     assert len(written) == 3

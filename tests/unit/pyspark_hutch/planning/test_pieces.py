@@ -1,14 +1,14 @@
 import pytest
 
-from hutch.stream.pipeline_messages import Border
+from hutch.stream.pipeline import RangeBorder
 from pyspark_hutch.planning.pieces import cuts, in_proportion, merged, rows_within
 
 
-def borders(*steps: tuple[int, int], first: int = 0) -> list[Border]:
+def borders(*steps: tuple[int, int], first: int = 0) -> list[RangeBorder]:
     """Build borders from rows and bytes of the pieces between them."""
-    found = [Border(first, 0)]
+    found = [RangeBorder(first, 0)]
     for rows, size in steps:
-        found.append(Border(found[-1].offset + rows, found[-1].size_bytes + size))
+        found.append(RangeBorder(found[-1].offset + rows, found[-1].size_bytes + size))
     return found
 
 
@@ -56,10 +56,18 @@ def test_rows_are_counted_from_the_beginning_of_the_range() -> None:
 
 
 def test_borders_of_several_plans_are_one_list() -> None:
-    assert merged([Border(0, 0), Border(9, 90), Border(0, 0), Border(5, 50), Border(9, 90)]) == [
-        Border(0, 0),
-        Border(5, 50),
-        Border(9, 90),
+    assert merged(
+        [
+            RangeBorder(0, 0),
+            RangeBorder(9, 90),
+            RangeBorder(0, 0),
+            RangeBorder(5, 50),
+            RangeBorder(9, 90),
+        ]
+    ) == [
+        RangeBorder(0, 0),
+        RangeBorder(5, 50),
+        RangeBorder(9, 90),
     ]
 
 

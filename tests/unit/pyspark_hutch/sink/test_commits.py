@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from hutch.client.errors import ClientError, Refused, ServerGone
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode
-from hutch.stream.pipeline_messages import StagesCommitted
+from hutch.stream.pipeline import StagesCommitted
 from pyspark_hutch.sink.commits import Staged, commit, discard, purpose_of, tell
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.stages import Purpose

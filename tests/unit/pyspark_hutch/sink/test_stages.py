@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hutch.client.errors import BadAnswer, ClientError, Refused
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codec import Decoded
 from hutch.stream.codes import ResponseCode
 from pyspark_hutch.encoding.errors import MessageTooLarge

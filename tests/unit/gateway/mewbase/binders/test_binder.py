@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.log.names import binder_table
-from gateway.mewbase.binders.binder import Binder, Changed, Kept, open_binder
-from gateway.mewbase.binders.rows import Place
+from gateway.mewbase.binders.binder import Binder, Changed, Kept, ProjectionPlace, open_binder
 from gateway.pending import Pending, start
 from store.api import NOT_EXISTS, TableEntry, TablePage
 from store.errors import CorruptSegment, KeyVersionMismatch
@@ -30,7 +29,7 @@ def opened(broker: Broker) -> Binder:
 
 def change(broker: Broker, binder: Binder, position: int, **contents: bytes) -> None:
     changes = {name.encode(): Changed(content) for name, content in contents.items()}
-    broker.store_rig.run(binder.change("p", Place(1, position), changes))
+    broker.store_rig.run(binder.change("p", ProjectionPlace(1, position), changes))
 
 
 class Reader:
@@ -53,7 +52,7 @@ def test_ids_are_sorted_and_outlive_the_server(broker: Broker) -> None:
         kept = broker.store_rig.run(each.read([b"b", b"none", b"c"]))
         assert [one.content for one in kept] == [b"4", None, b"5"]
         assert kept[1] == Kept(None, NOT_EXISTS)
-        assert broker.store_rig.run(each.place_of("p")) == Place(1, 2)
+        assert broker.store_rig.run(each.place_of("p")) == ProjectionPlace(1, 2)
         assert broker.store_rig.run(each.place_of("other")) is None
 
 
@@ -84,12 +83,12 @@ def test_a_document_that_is_not_what_was_read_refuses_all_changes(broker: Broker
     change(broker, binder, 2, a=b"2")
     wrong = {b"a": Changed(b"3", before.version), b"b": Changed(b"3")}
     with pytest.raises(KeyVersionMismatch):
-        broker.store_rig.run(binder.change("p", Place(1, 3), wrong))
+        broker.store_rig.run(binder.change("p", ProjectionPlace(1, 3), wrong))
     new = {b"a": Changed(b"3", NOT_EXISTS)}
     with pytest.raises(KeyVersionMismatch):
-        broker.store_rig.run(binder.change("q", Place(1, 3), new))
+        broker.store_rig.run(binder.change("q", ProjectionPlace(1, 3), new))
     assert binder.names_behind(None, 5) == [b"a"]
-    assert broker.store_rig.run(binder.place_of("p")) == Place(1, 2)
+    assert broker.store_rig.run(binder.place_of("p")) == ProjectionPlace(1, 2)
     assert broker.store_rig.run(binder.place_of("q")) is None
 
 
@@ -101,7 +100,7 @@ def test_open_queries_are_told_of_what_changes_before_it_does(broker: Broker) ->
     assert reader.kept == [(b"a", b"1"), (b"b", None)]
     (before,) = broker.store_rig.run(binder.read([b"a"]))
     changes = {b"a": Changed(b"4", before.version)}
-    broker.store_rig.run(binder.change("p", Place(1, 3), changes))
+    broker.store_rig.run(binder.change("p", ProjectionPlace(1, 3), changes))
     assert reader.kept[2:] == [(b"a", b"2")]
     binder.readers.discard(reader)
     change(broker, binder, 4, a=b"5")
@@ -116,7 +115,7 @@ def test_a_change_that_is_refused_tells_open_queries_what_there_is(broker: Broke
     broker.store_rig.run(binder.begin(reader))
     stale = {b"a": Changed(b"3", before.version)}
     with pytest.raises(KeyVersionMismatch):
-        broker.store_rig.run(binder.change("q", Place(1, 1), stale))
+        broker.store_rig.run(binder.change("q", ProjectionPlace(1, 1), stale))
     assert reader.kept == [(b"a", b"2")]
 
 
@@ -131,7 +130,7 @@ def test_new_ids_are_sorted_in_however_many_they_are(broker: Broker, count: int)
 
 def test_a_query_begins_behind_the_change_that_is_being_stored(broker: Broker) -> None:
     binder, reader = opened(broker), Reader()
-    changing = start(binder.change("p", Place(1, 1), {b"a": Changed(b"1")}))
+    changing = start(binder.change("p", ProjectionPlace(1, 1), {b"a": Changed(b"1")}))
     beginning = start(binder.begin(reader))
     assert not beginning.is_settled
     broker.loop.run_until(lambda: beginning.is_settled)

@@ -17,7 +17,7 @@ from gateway.mewbase.binders.feeder import Feeder, FeederPorts
 from gateway.mewbase.binders.projection import Change
 from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.events import record_of
-from gateway.mewbase.sources import Reading
+from gateway.mewbase.sources import EventReading
 from gateway.pending import Pending, start
 from gateway.settings.mewbase import BadSubBatches
 from store.api import Done, TableEntry
@@ -40,7 +40,7 @@ class Rig:
         for name in ("a", "b"):
             self.broker.store_rig.run(self.broker.streams.create(name, {}))
         self.feeders: list[Feeder] = []
-        self.reading = Reading(self.wait, Room(1 << 26, self.in_thread, self.wait))
+        self.reading = EventReading(self.wait, Room(1 << 26, self.in_thread, self.wait))
         self.pauses: list[tuple[int, Pending[None]]] = []
         self.fate = BadSubBatches.SKIP
         self.change: Change | None = None

@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mewbase.wire.frames import FRAMES, Kind, Sender
+from gateway.mewbase.wire.frames import FRAMES, SendingSide, ValueKind
 
 PAGE = Path(__file__).parents[5] / "docs" / "protocols" / "mewbase.md"
-TEXT, I32, I64, DOC, YES = Kind.TEXT, Kind.INT32, Kind.INT64, Kind.DOCUMENT, Kind.BOOLEAN
+TEXT, I32, I64, DOC, YES = (
+    ValueKind.TEXT,
+    ValueKind.INT32,
+    ValueKind.INT64,
+    ValueKind.DOCUMENT,
+    ValueKind.BOOLEAN,
+)
 FIELDS = {
     "CONNECT": "version username? password?",
     "RESPONSE": "ok rID errCode? errMsg?",
@@ -76,7 +82,7 @@ def test_each_field_of_the_page_is_in_the_table_or_explained(frame: str, field: 
 
 
 def test_each_frame_that_the_page_names_is_answered_as_it_says() -> None:
-    answers = {frame.type: frame.answer for frame in FRAMES if frame.sender is Sender.CLIENT}
+    answers = {frame.type: frame.answer for frame in FRAMES if frame.sender is SendingSide.CLIENT}
     assert {kind for kind, answer in answers.items() if answer == "RESPONSE"} == {
         "CONNECT",
         "PUB",

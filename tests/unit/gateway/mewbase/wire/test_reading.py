@@ -8,28 +8,28 @@ from bson import Int64
 
 from gateway.mewbase.handlers.connect import INFO_BYTES_MAX
 from gateway.mewbase.matcher import MATCHER_BYTES_MAX
-from gateway.mewbase.wire.errors import BadRequest, Unreadable
-from gateway.mewbase.wire.frames import FRAMES, REQUESTS, Frame, Kind, Sender
+from gateway.mewbase.wire.errors import BadRequest, UnreadableFrame
+from gateway.mewbase.wire.frames import FRAMES, REQUESTS, FrameType, SendingSide, ValueKind
 from gateway.mewbase.wire.reading import (
     VALUE_BYTES_MAX,
+    OversizedFrame,
     Request,
-    TooLarge,
     frame_bytes,
     read,
 )
 from gateway.settings.mewbase import EVENT_BYTES_MAX
 
-EXAMPLES: dict[Kind, list[Any]] = {
-    Kind.TEXT: ["", "größer"],
-    Kind.DOCUMENT: [{}, {"a": [1]}],
-    Kind.INT32: [0, -(2**31), Int64(7), 7.0],
-    Kind.INT64: [0, Int64(2**62), -7.0],
+EXAMPLES: dict[ValueKind, list[Any]] = {
+    ValueKind.TEXT: ["", "größer"],
+    ValueKind.DOCUMENT: [{}, {"a": [1]}],
+    ValueKind.INT32: [0, -(2**31), Int64(7), 7.0],
+    ValueKind.INT64: [0, Int64(2**62), -7.0],
 }
-WRONG: dict[Kind, list[Any]] = {
-    Kind.TEXT: [1, {}, b"x"],
-    Kind.DOCUMENT: [[1], "x", 1],
-    Kind.INT32: ["1", Int64(2**31), 1.5, True, float("nan")],
-    Kind.INT64: ["1", 1.5, 1e300, True],
+WRONG: dict[ValueKind, list[Any]] = {
+    ValueKind.TEXT: [1, {}, b"x"],
+    ValueKind.DOCUMENT: [[1], "x", 1],
+    ValueKind.INT32: ["1", Int64(2**31), 1.5, True, float("nan")],
+    ValueKind.INT64: ["1", 1.5, 1e300, True],
 }
 
 
@@ -40,9 +40,9 @@ def request(kind: str, fields: dict[str, object], limit: int = 1 << 20) -> Reque
 
 
 @pytest.mark.parametrize("frame", REQUESTS.values(), ids=lambda each: each.type)
-def test_each_field_of_each_request_is_read_and_checked(frame: Frame) -> None:
+def test_each_field_of_each_request_is_read_and_checked(frame: FrameType) -> None:
     assert frame in FRAMES
-    fields = [each for each in frame.fields if each.kind is not Kind.ANY]
+    fields = [each for each in frame.fields if each.kind is not ValueKind.ANY]
     good = {each.name: EXAMPLES[each.kind][0] for each in fields}
     kind = frame.type
     for field in fields:
@@ -84,7 +84,7 @@ def test_of_a_document_that_no_field_takes_only_the_size_is_known() -> None:
             found = {"a": bytes(VALUE_BYTES_MAX + more - around)}
             value = request(frame_type, given | {name: found}, 2 << 20).values[name]
             assert len(value) == VALUE_BYTES_MAX + more
-            assert value == (TooLarge(VALUE_BYTES_MAX + 1) if more else bson.encode(found))
+            assert value == (OversizedFrame(VALUE_BYTES_MAX + 1) if more else bson.encode(found))
 
 
 @pytest.mark.parametrize("value", ["x" * VALUE_BYTES_MAX, "ö" * (VALUE_BYTES_MAX // 2)])
@@ -107,7 +107,7 @@ def test_the_names_of_what_is_there_are_kept() -> None:
 
 
 def test_an_unknown_type_is_no_row_of_the_table() -> None:
-    for kind in ("NOSUCH", *(each.type for each in FRAMES if each.sender is Sender.SERVER)):
+    for kind in ("NOSUCH", *(each.type for each in FRAMES if each.sender is SendingSide.SERVER)):
         found = request(kind, {"rID": 7})
         assert (found.frame, found.type, found.request_id) == (None, kind, 7)
 
@@ -116,12 +116,12 @@ def test_a_size_is_read_when_it_is_there_and_bounded() -> None:
     assert frame_bytes(bytearray(b"\5\0\0"), 0, 3, 100) == 0
     assert frame_bytes(bytearray(b"x\5\0\0\0"), 1, 5, 100) == 5
     for head in (b"\4\0\0\0", b"\xff\xff\xff\xff", b"\x65\0\0\0"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableFrame):
             frame_bytes(bytearray(head), 0, 4, 100)
 
 
 @pytest.mark.parametrize("whole", [{}, {"type": "PING"}, {"type": 1, "frame": {}}, {"frame": {}}])
 def test_a_document_that_is_no_frame_cannot_be_read(whole: dict[str, object]) -> None:
     data = bytearray(bson.encode(whole))
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFrame):
         read(data, 0, len(data))

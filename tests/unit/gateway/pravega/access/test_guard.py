@@ -11,8 +11,8 @@ from gateway.pravega.access.guard import EXPIRED, NEEDS, OWNED, REFUSED, Guard, 
 from gateway.pravega.access.tokens import READ, READ_UPDATE, Tokens, resource_of, words_of
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.commands import COMMANDS, Sender
-from hutch.pravega.layout import Message, layout_of
+from hutch.pravega.commands import COMMANDS, CommandSender
+from hutch.pravega.layout import WireMessage, layout_of
 
 NOW_MS = 1_700_000_000_000
 TOKENS = Tokens(b"k" * 64)
@@ -22,7 +22,7 @@ TABLE = "rmq-.2f/_meta_kvtable/0.#epoch.0"
 USERS = "hutch/_access_kvtable/0.#epoch.0"
 
 
-def code_of(guard: Guard, request: Message, now_ms: int = NOW_MS) -> int | None:
+def code_of(guard: Guard, request: WireMessage, now_ms: int = NOW_MS) -> int | None:
     refusal = guard.verdict(request, now_ms).refusal
     return None if refusal is None else refusal.error_code
 
@@ -36,7 +36,7 @@ def sealing(segment: str, token: str = "") -> m.SealSegment:
 
 
 def test_every_request_has_a_row_and_those_with_a_token_need_a_right() -> None:
-    requests = {row.message for row in COMMANDS if row.sender & Sender.CLIENT}
+    requests = {row.message for row in COMMANDS if row.sender & CommandSender.CLIENT}
     assert requests == set(NEEDS)
     with_token = {each for each in requests if "token" in dict(layout_of(each).fields)}
     assert with_token == {each for each, need in NEEDS.items() if need.fields}
@@ -61,7 +61,7 @@ STREAM, GROUP, TABLE_OF_A_CLIENT = "stream", "_RGgroup", "state_kvtable"
 
 def allowed(
     rights: tuple[Right, ...], stream: str, source: str = "", target: str = ""
-) -> set[type[Message]]:
+) -> set[type[WireMessage]]:
     """Return the requests that a user with some rights to a stream may make on its segments."""
     guard = Guard(Ownership(owns=is_own, shows=is_of_a_stream), TOKENS)
     token = TOKENS.mint({resource_of("s", stream): words_of(rights)}, now_ms=NOW_MS)

@@ -14,9 +14,14 @@ import pytest
 
 from gateway.pending import start
 from gateway.pravega.controller.controller import Controller
-from gateway.pravega.controller.errors import Refused
-from gateway.pravega.controller.model import Policy, State, Stream, TransactionState
-from gateway.pravega.controller.names import TABLE
+from gateway.pravega.controller.errors import ChangeRefused
+from gateway.pravega.controller.records.model import (
+    StreamPolicy,
+    StreamRecord,
+    StreamState,
+    TransactionState,
+)
+from gateway.pravega.names import TABLE
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
@@ -25,9 +30,9 @@ Change = Callable[[Controller], Coroutine[Any, Any, object]]
 
 async def _made(controller: Controller) -> None:
     await controller.streams.create_scope("scope")
-    await controller.streams.create("scope", "stream", Policy(segments=2))
+    await controller.streams.create("scope", "stream", StreamPolicy(segments=2))
     # Its segments may merge, as it needs only one.
-    await controller.streams.update("scope", "stream", Policy(scale_type=2, rate=1, factor=2))
+    await controller.streams.update("scope", "stream", StreamPolicy(scale_type=2, rate=1, factor=2))
 
 
 async def _sealed(controller: Controller) -> None:
@@ -66,15 +71,15 @@ CHANGES: dict[str, tuple[Change, Change]] = {
     "scope": (lambda c: c.registry.load(), lambda c: c.streams.create_scope("scope")),
     "create": (
         lambda c: c.streams.create_scope("scope"),
-        lambda c: c.streams.create("scope", "stream", Policy(segments=3)),
+        lambda c: c.streams.create("scope", "stream", StreamPolicy(segments=3)),
     ),
     "update": (
         _made,
-        lambda c: c.streams.update("scope", "stream", Policy(segments=2, tags=("a",))),
+        lambda c: c.streams.update("scope", "stream", StreamPolicy(segments=2, tags=("a",))),
     ),
     "update to more segments": (
         _made,
-        lambda c: c.streams.update("scope", "stream", Policy(segments=3)),
+        lambda c: c.streams.update("scope", "stream", StreamPolicy(segments=3)),
     ),
     "scale": (_made, lambda c: c.streams.scale("scope", "stream", [0], [(0.0, 0.2), (0.2, 0.5)])),
     "truncate": (_scaled, lambda c: c.streams.truncate("scope", "stream", {(1 << 32) + 2: 0})),
@@ -91,7 +96,7 @@ CHANGES: dict[str, tuple[Change, Change]] = {
 class Outcome:
     """State after a change: streams, transactions' states, and segments in the store."""
 
-    streams: list[Stream]
+    streams: list[StreamRecord]
     states: list[TransactionState]
     segments: dict[str, bool]
 
@@ -115,7 +120,7 @@ def check(found: Outcome) -> None:
         if stream.cut:
             gone = {identity for identity in stream.history.segments if identity not in now}
         for identity in set(stream.history.segments) - gone:
-            is_open = identity in now and stream.state is not State.SEALED
+            is_open = identity in now and stream.state is not StreamState.SEALED
             expected[stream.segment_name(identity)] = not is_open
     of_streams = {k: v for k, v in found.segments.items() if "#transaction" not in k}
     assert of_streams == expected
@@ -167,7 +172,7 @@ async def test_a_change_that_is_cut_short_anywhere_is_finished_or_undone(
         await world.close()
         await awaited((await world.open()).open())
         check(await outcome(world))
-        with suppress(Refused, StopIteration):
+        with suppress(ChangeRefused, StopIteration):
             await awaited(change(world.controller))
         check(await outcome(world))
         if is_done:

@@ -12,12 +12,12 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.pravega.controller.directory import LOOKS_A_TURN, Directory
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rpc.desk import page
+from gateway.pravega.controller.records.directory import LOOKS_A_TURN, Directory
+from gateway.pravega.controller.rounds.writers import WriterTimes
+from gateway.pravega.controller.rpc import controller_pb2 as pb
+from gateway.pravega.controller.rpc.call_context import page
 from gateway.pravega.controller.rpc.table import CALLS
-from gateway.pravega.controller.service import SERVICE, ControllerService, Rounds
-from gateway.pravega.controller.times.writers import Writer
+from gateway.pravega.controller.service import SERVICE, ControllerService, RoundIntervals
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.grpc_rig import listening
@@ -268,7 +268,7 @@ async def test_a_transaction_tells_the_time_of_its_writer(ask: Ask, world: World
     request = pb.TxnRequest(
         streamInfo=OF, txnId=begun.txnId, writerId="writer", timestamp=-(1 << 63)
     )
-    for time, expected in ((-(1 << 63), {}), (7, {"writer": Writer(7, {0: 5})})):
+    for time, expected in ((-(1 << 63), {}), (7, {"writer": WriterTimes(7, {0: 5})})):
         request.timestamp = time
         assert (await ask("commitTransaction", request)).status == pb.TxnStatus.SUCCESS
         known = world.controller.registry.times.get(("scope", "stream"))
@@ -342,7 +342,7 @@ async def test_a_round_that_fails_does_not_end_the_rounds(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     service = ControllerService(
-        world.store, world.clock, lambda: ("localhost", 1), rounds=Rounds(retention_s=0.001)
+        world.store, world.clock, lambda: ("localhost", 1), rounds=RoundIntervals(retention_s=0.001)
     )
     rounds = 0
     went_on = asyncio.Event()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.controller import streams, transactions
-from gateway.pravega.controller.epochs import Segment
 from gateway.pravega.controller.errors import InvalidRequest, TooFewSegments
-from gateway.pravega.controller.model import Policy, Stream
+from gateway.pravega.controller.records.epochs import StreamSegment
+from gateway.pravega.controller.records.model import StreamPolicy, StreamRecord
 from gateway.pravega.controller.streams import GIVEN_UP_MAX, KNOWN_MAX, OPEN_MAX
-from gateway.pravega.room import SEGMENTS_MAX, USER_PARTS_MAX
+from gateway.pravega.segments import SEGMENTS_MAX, USER_PARTS_MAX
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
@@ -30,19 +30,21 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await world.close()
 
 
-def stream_of(world: World) -> Stream:
+def stream_of(world: World) -> StreamRecord:
     return world.controller.registry.stream("scope", "stream")
 
 
 async def make(world: World, segments: int) -> None:
-    await awaited(world.controller.streams.create("scope", "stream", Policy(segments=segments)))
+    await awaited(
+        world.controller.streams.create("scope", "stream", StreamPolicy(segments=segments))
+    )
 
 
 def parts(count: int) -> list[tuple[float, float]]:
     return [(place / count, (place + 1) / count) for place in range(count)]
 
 
-async def scale(world: World, count: int) -> tuple[Segment, ...]:
+async def scale(world: World, count: int) -> tuple[StreamSegment, ...]:
     """Replace all open segments by so many."""
     ids = [each.identity for each in stream_of(world).history.open]
     scaled = await awaited(world.controller.streams.scale("scope", "stream", ids, parts(count)))
@@ -116,7 +118,9 @@ async def test_a_stream_that_is_truncated_is_scaled_without_end_in_a_small_recor
 async def test_a_policy_with_another_number_scales_at_once(world: World) -> None:
     await make(world, 2)
     for count in (5, 3):
-        await awaited(world.controller.streams.update("scope", "stream", Policy(segments=count)))
+        await awaited(
+            world.controller.streams.update("scope", "stream", StreamPolicy(segments=count))
+        )
         there = stream_of(world).history.open
         assert [each.low for each in there] == pytest.approx([low for low, _ in parts(count)])
 
@@ -126,9 +130,11 @@ async def test_a_policy_that_only_asks_for_the_least_scales_up_and_never_down(
 ) -> None:
     await make(world, 2)
     update = world.controller.streams.update
-    await awaited(update("scope", "stream", Policy(scale_type=2, rate=1, factor=1)))
+    await awaited(update("scope", "stream", StreamPolicy(scale_type=2, rate=1, factor=1)))
     assert len(stream_of(world).history.open) == 2
-    await awaited(update("scope", "stream", Policy(scale_type=2, rate=1, factor=1, segments=3)))
+    await awaited(
+        update("scope", "stream", StreamPolicy(scale_type=2, rate=1, factor=1, segments=3))
+    )
     assert len(stream_of(world).history.open) == 3
 
 
@@ -143,14 +149,16 @@ async def test_a_scaling_by_hand_keeps_the_least_number(world: World) -> None:
 @pytest.mark.parametrize(
     "policy",
     [
-        Policy(segments=0),
-        Policy(segments=OPEN_MAX + 1),
-        Policy(scale_type=1, rate=0, factor=2),
-        Policy(scale_type=2, rate=5, factor=0),
-        Policy(retention_type=1, retention=-1),
+        StreamPolicy(segments=0),
+        StreamPolicy(segments=OPEN_MAX + 1),
+        StreamPolicy(scale_type=1, rate=0, factor=2),
+        StreamPolicy(scale_type=2, rate=5, factor=0),
+        StreamPolicy(retention_type=1, retention=-1),
     ],
 )
-async def test_a_policy_that_nothing_could_act_on_is_refused(world: World, policy: Policy) -> None:
+async def test_a_policy_that_nothing_could_act_on_is_refused(
+    world: World, policy: StreamPolicy
+) -> None:
     await make(world, 1)
     with pytest.raises(InvalidRequest):
         await awaited(world.controller.streams.update("scope", "stream", policy))

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from gateway.pravega.room import SEGMENTS_MAX
+from gateway.pravega.segments import SEGMENTS_MAX
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from hutch.pravega import early_messages as m
 from hutch.pravega import messages as today
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from tests.early_rig import (
     APPENDER,
     SEGMENT,
@@ -122,7 +122,7 @@ def test_an_empty_block_is_acknowledged(client: EarlyClient) -> None:
     ],
 )
 def test_a_block_that_does_not_follow_closes_and_stores_nothing(
-    server: EarlyServer, client: EarlyClient, messages: tuple[Message, ...], words: str
+    server: EarlyServer, client: EarlyClient, messages: tuple[WireMessage, ...], words: str
 ) -> None:
     client.set_up()
     client.append(0, b"one")

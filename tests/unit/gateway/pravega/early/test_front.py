@@ -8,7 +8,7 @@ from gateway.pravega.early.context import is_of_the_server
 from gateway.settings.early import EarlySettings
 from gateway.settings.wire import WireSettings
 from hutch.pravega import early_messages as m
-from hutch.pravega.early_codec import EARLY, Parts
+from hutch.pravega.early_codec import EARLY, MessageParts
 from tests.early_rig import (
     APPENDER,
     SEGMENT,
@@ -45,7 +45,7 @@ def test_large_replies_come_in_parts_if_a_setting_says_so(tmp_path: Path) -> Non
         client.set_up()
         client.append(0, bytes(300))
         client.send(m.ReadSegment(SEGMENT, 0, 1_000))
-        joining, whole, frames = Parts(), None, 0
+        joining, whole, frames = MessageParts(), None, 0
         while whole is None:
             part = client.must(m.PartialMessage)
             assert len(part.data) <= 91

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.pravega.early.session import Request, Session
+from gateway.pravega.early.session import Conversation, Request
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_block import Block
 from hutch.pravega.early_codec import EARLY, cut
 from hutch.pravega.errors import WireError
-from hutch.pravega.layout import Message
+from hutch.pravega.layout import WireMessage
 from hutch.pravega.messages import Event
 from tests.early_rig import APPENDER, block, stored
 
@@ -17,23 +17,23 @@ WHOLE = stored(LONG.data)
 KEEP_ALIVE = m.KeepAlive(b"k")
 
 
-def parts_of(message: Message, *sizes: int) -> list[Message]:
+def parts_of(message: WireMessage, *sizes: int) -> list[WireMessage]:
     """Return a message in parts: of these sizes, and the rest."""
-    frame, parts = EARLY.encode(message), list[Message]()
+    frame, parts = EARLY.encode(message), list[WireMessage]()
     for size in sizes:
         parts.append(m.PartialMessage(m.MIDDLE if parts else m.FIRST, frame[:size]))
         frame = frame[size:]
     return [*parts, m.PartialMessage(m.LAST, frame)]
 
 
-def taken(*messages: Message, session: Session | None = None) -> list[Request]:
+def taken(*messages: WireMessage, session: Conversation | None = None) -> list[Request]:
     """Return the requests that messages make."""
-    session = session or Session()
+    session = session or Conversation()
     found = [session.take(memoryview(EARLY.encode(each))) for each in messages]
     return [each for each in found if each is not None]
 
 
-def block_of(*messages: Message) -> Block:
+def block_of(*messages: WireMessage) -> Block:
     """Return the block that messages bring, behind its beginning."""
     begun, *others, whole = taken(*messages)
     assert isinstance(begun, m.BeginAppendBlock)
@@ -47,7 +47,7 @@ def block_of(*messages: Message) -> Block:
     [m.SetupAppend(APPENDER, "s"), m.ReadSegment("s", 0, 8), KEEP_ALIVE, BEGIN],
     ids=lambda each: type(each).__name__,
 )
-def test_a_message_is_taken_whole_and_in_parts(message: Message) -> None:
+def test_a_message_is_taken_whole_and_in_parts(message: WireMessage) -> None:
     assert taken(message) == [message]
     assert taken(*parts_of(message, 3)) == [message]
     assert taken(*parts_of(message, 0, 0, 5, 2)) == [message]
@@ -104,7 +104,7 @@ def test_the_length_before_the_end_counts_what_was_sent_of_a_cut_event() -> None
         ([m.AppendSetup("s", APPENDER, 0)], "no command 2"),
     ],
 )
-def test_a_message_in_the_wrong_place_is_refused(messages: list[Message], words: str) -> None:
+def test_a_message_in_the_wrong_place_is_refused(messages: list[WireMessage], words: str) -> None:
     with pytest.raises(WireError, match=words):
         taken(*messages)
 
@@ -123,19 +123,19 @@ def test_behind_the_end_only_the_rest_of_the_cut_event_may_come() -> None:
     assert bytes(block_of(BEGIN, first, end, last).data) == WHOLE
 
 
-def _end_between(parts: list[Message], end: Message) -> list[Message]:
+def _end_between(parts: list[WireMessage], end: WireMessage) -> list[WireMessage]:
     return [*parts[:-1], end, parts[-1]]
 
 
 def test_a_session_goes_on_behind_a_block() -> None:
-    session = Session()
+    session = Conversation()
 
     assert len(taken(*block(0, b"one"), *block(11, b"two"), session=session)) == 4
     assert taken(KEEP_ALIVE, session=session) == [KEEP_ALIVE]
 
 
 def test_a_session_counts_what_it_keeps() -> None:
-    session = Session()
+    session = Conversation()
     assert session.kept_bytes == 0
 
     taken(BEGIN, Event(b"abc"), parts_of(LONG, 5)[0], session=session)
@@ -144,7 +144,7 @@ def test_a_session_counts_what_it_keeps() -> None:
 
 
 def test_a_message_that_was_cut_by_the_rule_of_the_server_is_taken() -> None:
-    frames, session = cut(EARLY.encode(m.KeepAlive(bytes(200))), 64), Session()
+    frames, session = cut(EARLY.encode(m.KeepAlive(bytes(200))), 64), Conversation()
     found = None
     while frames:
         size = EARLY.frame_bytes(frames, 0, len(frames))

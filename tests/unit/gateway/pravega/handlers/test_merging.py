@@ -11,7 +11,7 @@ from hutch.pravega import messages as m
 from hutch.pravega.messages import ABSENT
 from tests.pravega_client import WireClient
 from tests.pravega_rig import WireServer
-from tests.unit.gateway.pravega.handlers.test_attributes import update, value_of
+from tests.unit.gateway.pravega.handlers.test_segments import update, value_of
 
 NAME = UUID(int=7)
 MERGE = m.MergeSegments(1, "s", "source", "")

@@ -1,6 +1,6 @@
 """The parts of a table for one reply."""
 
-from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
+from gateway.pravega.handlers.table_pages import STEP, DeltaPage, EntryPage
 from hutch.pravega.codec import PAYLOAD_BYTES_MAX
 from store.api import ENTRY_BYTES_MAX, TableEntry
 
@@ -9,7 +9,7 @@ LARGE = TableEntry(b"key", bytes(ENTRY_BYTES_MAX - 3), 1)
 
 
 def test_a_page_asks_for_no_more_than_is_left() -> None:
-    page = Page(STEP + 2)
+    page = EntryPage(STEP + 2)
     assert page.step == STEP
     page.add([SMALL] * STEP)
     assert (page.step, page.is_full) == (2, False)
@@ -18,13 +18,13 @@ def test_a_page_asks_for_no_more_than_is_left() -> None:
 
 
 def test_keys_of_another_beginning_are_not_of_a_page() -> None:
-    page = Page(2, b"ke")
+    page = EntryPage(2, b"ke")
     page.add([TableEntry(b"k", b"", 1), SMALL, TableEntry(b"lke", b"", 1)])
     assert (page.entries, page.step, page.is_full) == ([SMALL], 1, False)
 
 
 def test_a_page_is_full_while_one_more_step_still_fits() -> None:
-    page = Page(1_000)
+    page = EntryPage(1_000)
     size = 0
     while not page.is_full:
         page.add([LARGE] * page.step)

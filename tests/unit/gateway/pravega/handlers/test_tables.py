@@ -7,14 +7,14 @@ import pytest
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.wire_types import ANY_VERSION, NO_KEY, TableEntry, TableKey
+from hutch.pravega.wire_types import ANY_VERSION, NO_KEY, KeyAndValue, TableKey
 from tests.pravega_client import WireClient
 
 MIB = 1 << 20
 
 
 def update(*entries: tuple[bytes, bytes], version: int = ANY_VERSION) -> t.UpdateTableEntries:
-    pairs = tuple(TableEntry(TableKey(key, version), value) for key, value in entries)
+    pairs = tuple(KeyAndValue(TableKey(key, version), value) for key, value in entries)
     return t.UpdateTableEntries(1, "t", "", pairs)
 
 
@@ -82,7 +82,7 @@ def test_a_wrong_length_of_the_table_is_told_with_the_right_one(table: WireClien
 
 
 def test_the_offset_of_older_clients_demands_no_length(table: WireClient) -> None:
-    entries = (TableEntry(TableKey(b"a"), b"1"),)
+    entries = (KeyAndValue(TableKey(b"a"), b"1"),)
     for offset in (-1, ANY_VERSION):
         request = t.UpdateTableEntries(1, "t", "", entries, offset)
         table.ask(request, t.TableEntriesUpdated)

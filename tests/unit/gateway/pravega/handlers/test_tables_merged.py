@@ -4,17 +4,17 @@ from gateway.pravega.handlers.tables_merged import ENTRIES_MAX
 from hutch.pravega import error_messages as e
 from hutch.pravega import messages as m
 from hutch.pravega import table_messages as t
-from hutch.pravega.wire_types import TableEntry, TableKey
+from hutch.pravega.wire_types import KeyAndValue, TableKey
 from tests.pravega_client import WireClient
 
 
-def entries(**values: str) -> tuple[TableEntry, ...]:
+def entries(**values: str) -> tuple[KeyAndValue, ...]:
     return tuple(
-        TableEntry(TableKey(key.encode()), value.encode()) for key, value in values.items()
+        KeyAndValue(TableKey(key.encode()), value.encode()) for key, value in values.items()
     )
 
 
-def table(client: WireClient, name: str, *found: TableEntry) -> None:
+def table(client: WireClient, name: str, *found: KeyAndValue) -> None:
     client.ask(t.CreateTableSegment(1, name, ""), m.SegmentCreated)
     client.ask(t.UpdateTableEntries(1, name, "", found), t.TableEntriesUpdated)
 
@@ -44,7 +44,7 @@ def test_a_table_above_one_update_is_refused_whole(client: WireClient) -> None:
     table(client, "t", *entries(a="old"))
     table(client, "u")
     for number in range(17):
-        large = TableEntry(TableKey(b"%d" % number), bytes((1 << 20) - 10))
+        large = KeyAndValue(TableKey(b"%d" % number), bytes((1 << 20) - 10))
         client.ask(t.UpdateTableEntries(1, "u", "", (large,)), t.TableEntriesUpdated)
     client.ask(t.MergeTableSegments(1, "t", "u", ""), e.ErrorMessage)
     assert values_in(client, "t") == {b"a": b"old"}
@@ -54,7 +54,7 @@ def test_a_table_above_one_update_is_refused_whole(client: WireClient) -> None:
 def test_a_table_of_too_many_entries_is_refused_whole(client: WireClient) -> None:
     table(client, "t", *entries(a="old"))
     table(client, "u")
-    many = [TableEntry(TableKey(b"%d" % number), b"") for number in range(ENTRIES_MAX + 1)]
+    many = [KeyAndValue(TableKey(b"%d" % number), b"") for number in range(ENTRIES_MAX + 1)]
     for first in range(0, len(many), 5_000):
         part = tuple(many[first : first + 5_000])
         client.ask(t.UpdateTableEntries(1, "u", "", part), t.TableEntriesUpdated)

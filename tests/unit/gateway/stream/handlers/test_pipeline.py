@@ -8,7 +8,7 @@ import pytest
 from gateway.broker.access.model import Permission
 from gateway.broker.streams import retention_holds as holds
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
@@ -217,15 +217,15 @@ def test_a_plan_has_the_borders_of_each_range_in_order(client: LinkRig) -> None:
 
     assert (answer.code, answer.reason) == (OK, None)
     empty, orders = answer.streams
-    assert empty == p.StreamPlan("s", OK, (p.Border(0, 0),))
+    assert empty == p.StreamPlan("s", OK, (p.RangeBorder(0, 0),))
     log = client.broker.log("orders")
     between = list(zip(log.index.offsets[1:], log.index.positions[1:], strict=True))
     assert len(between) == 2
     size = log.committed_length // 20
     assert orders.borders == (
-        p.Border(1, 0),
-        *(p.Border(offset, position - size) for offset, position in between),
-        p.Border(19, 18 * size),
+        p.RangeBorder(1, 0),
+        *(p.RangeBorder(offset, position - size) for offset, position in between),
+        p.RangeBorder(19, 18 * size),
     )
 
 

@@ -6,7 +6,7 @@ from gateway.broker.access.model import Permission
 from gateway.broker.service import Resource
 from hutch.formats.chunk import HEADER_BYTES
 from hutch.stream import messages as m
-from hutch.stream import pipeline_messages as p
+from hutch.stream import pipeline as p
 from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.log.log_rig import encode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig

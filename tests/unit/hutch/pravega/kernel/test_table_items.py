@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hutch.pravega.errors import WireError
-from hutch.pravega.wire_types import Entry, Items, Key, TableEntry, TableKey
+from hutch.pravega.wire_types import EntryType, Items, Key, KeyAndValue, TableKey
 from tests.property.gateway.kernel_builds import BUILDS, load
 
 I64: Final = st.integers(-(2**63), 2**63 - 1)
 KEYS: Final = st.builds(TableKey, st.binary(min_size=1, max_size=20), I64)
-ENTRIES: Final = st.builds(TableEntry, KEYS, st.binary(max_size=20))
+ENTRIES: Final = st.builds(KeyAndValue, KEYS, st.binary(max_size=20))
 KEY_LIST: Final = Items(Key())
-ENTRY_LIST: Final = Items(Entry())
+ENTRY_LIST: Final = Items(EntryType())
 """These read without the kernel."""
 COUNT_BYTES: Final = 4
 
@@ -41,22 +41,22 @@ def test_keys_are_read_as_they_were_written(
 
 @given(st.lists(ENTRIES, max_size=5), st.binary(max_size=5))
 def test_entries_are_read_as_they_were_written(
-    kernel: ModuleType, entries: list[TableEntry], behind: bytes
+    kernel: ModuleType, entries: list[KeyAndValue], behind: bytes
 ) -> None:
     data = bytearray()
     ENTRY_LIST.write(tuple(entries), data)
     end = len(data)
 
     view = memoryview(data + behind)
-    found = kernel.entries(view, COUNT_BYTES, len(entries), TableKey, TableEntry)
+    found = kernel.entries(view, COUNT_BYTES, len(entries), TableKey, KeyAndValue)
 
     assert found == (entries, end)
-    assert all(type(each) is TableEntry and type(each.key) is TableKey for each in found[0])
+    assert all(type(each) is KeyAndValue and type(each.key) is TableKey for each in found[0])
 
 
 @given(st.lists(ENTRIES, max_size=3), st.data())
 def test_what_is_damaged_is_left_to_the_caller_or_means_the_same(
-    kernel: ModuleType, entries: list[TableEntry], data: st.DataObject
+    kernel: ModuleType, entries: list[KeyAndValue], data: st.DataObject
 ) -> None:
     written = bytearray()
     ENTRY_LIST.write(tuple(entries), written)
@@ -64,14 +64,14 @@ def test_what_is_damaged_is_left_to_the_caller_or_means_the_same(
     removed, inserted = data.draw(st.integers(0, 4)), data.draw(st.binary(max_size=4))
     view = memoryview(written[:place] + inserted + written[place + removed :])
 
-    found = kernel.entries(view, COUNT_BYTES, len(entries), TableKey, TableEntry)
+    found = kernel.entries(view, COUNT_BYTES, len(entries), TableKey, KeyAndValue)
     keys = kernel.keys(view, COUNT_BYTES, len(entries), TableKey)
 
     assert found is None or means(ENTRY_LIST, view) == (tuple(found[0]), found[1])
     assert keys is None or means(KEY_LIST, view) == (tuple(keys[0]), keys[1])
 
 
-def means(items: Items[TableKey] | Items[TableEntry], view: memoryview) -> object:
+def means(items: Items[TableKey] | Items[KeyAndValue], view: memoryview) -> object:
     try:
         return items.read(view, 0)
     except WireError:
@@ -86,4 +86,4 @@ def test_an_empty_key_and_sizes_that_cannot_be_are_left_to_the_caller(
     data = head + size.to_bytes(4, signed=True) + bytes(30)
 
     assert kernel.keys(memoryview(data), 0, 1, TableKey) is None
-    assert kernel.entries(memoryview(data), 0, 1, TableKey, TableEntry) is None
+    assert kernel.entries(memoryview(data), 0, 1, TableKey, KeyAndValue) is None

@@ -9,40 +9,44 @@ from typing import Any, cast
 import pytest
 
 from gateway.pending import start
-from gateway.pravega.controller import table
 from gateway.pravega.controller.checking.records import Records
-from gateway.pravega.controller.epochs import History, Segment
-from gateway.pravega.controller.history import evenly
-from gateway.pravega.controller.model import (
+from gateway.pravega.controller.records import table
+from gateway.pravega.controller.records.epochs import History, StreamSegment
+from gateway.pravega.controller.records.history import evenly
+from gateway.pravega.controller.records.key_value_tables import (
+    KeyValueTable,
+    TableConfig,
+    TableState,
+)
+from gateway.pravega.controller.records.model import (
     Ended,
-    Policy,
-    State,
-    Stream,
-    Transaction,
+    StreamPolicy,
+    StreamRecord,
+    StreamState,
+    TransactionRecord,
     TransactionState,
 )
-from gateway.pravega.controller.policies.places import Place
-from gateway.pravega.controller.registry import Registry
-from gateway.pravega.controller.tables.model import KeyValueTable, TableConfig, TableState
-from gateway.pravega.controller.times.writers import Times
+from gateway.pravega.controller.records.registry import Registry
+from gateway.pravega.controller.rounds.places import StreamEnd
+from gateway.pravega.controller.rounds.writers import Times
 from store.errors import CorruptSegment
 from tests.unit.gateway.pravega.controller.readers.test_group import group
 
-STREAM = Stream(
+STREAM = StreamRecord(
     scope="scope",
     name="stream",
-    policy=Policy(segments=2),
-    state=State.ACTIVE,
+    policy=StreamPolicy(segments=2),
+    state=StreamState.ACTIVE,
     history=History((evenly(2, 0, 1),)),
 )
-TRANSACTION = Transaction(
+TRANSACTION = TransactionRecord(
     scope="scope",
     stream="stream",
     identity=7,
     state=TransactionState.OPEN,
     lease_ms=1,
     began_ms=1,
-    shape=(Segment(0.0, 1.0, 0, 0),),
+    shape=(StreamSegment(0.0, 1.0, 0, 0),),
 )
 PAIRS = TableConfig(partitions=2)
 PAIR = KeyValueTable(scope="scope", name="pairs", config=PAIRS, state=TableState.ACTIVE, first=0)
@@ -52,7 +56,7 @@ ROWS = {
     b"transaction\0scope/stream/%032x" % 7: TRANSACTION.to_bytes(),
     b"ended\0scope/old": Ended(scope="scope", name="old", next_number=3).to_bytes(),
     b"group\0scope/group": group().to_bytes(),
-    b"place\0scope/stream/%016d" % 5: Place(5, 9, {0: 9}).to_bytes(),
+    b"place\0scope/stream/%016d" % 5: StreamEnd(5, 9, {0: 9}).to_bytes(),
     b"times\0scope/stream": Times(scope="scope", stream="stream").to_bytes(),
     b"kvtable\0scope/pairs": PAIR.to_bytes(),
 }
@@ -133,7 +137,7 @@ def test_a_key_that_is_none_is_refused(key: bytes) -> None:
     "stream", [replace(STREAM, history=History(())), replace(STREAM, cut={9: 0})]
 )
 def test_a_stream_without_epochs_or_with_a_cut_of_no_segment_of_it_is_refused(
-    stream: Stream,
+    stream: StreamRecord,
 ) -> None:
     assert is_refused(b"stream\0scope/stream", stream.to_bytes())
 

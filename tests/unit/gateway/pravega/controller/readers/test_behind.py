@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.controller.history import READ_OFF
-from gateway.pravega.controller.model import Policy
-from gateway.pravega.controller.names import segment_name
 from gateway.pravega.controller.readers import behind
 from gateway.pravega.controller.readers.group import Cut
 from gateway.pravega.controller.readers.state import Agreed
+from gateway.pravega.controller.records.history import READ_OFF
+from gateway.pravega.controller.records.model import StreamPolicy
+from gateway.pravega.names import segment_name
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
@@ -25,8 +25,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     world = World(tmp_path / "data")
     await awaited((await world.open()).open())
     await awaited(world.controller.streams.create_scope("scope"))
-    await awaited(world.controller.streams.create("scope", "one", Policy(segments=2)))
-    await awaited(world.controller.streams.create("scope", "two", Policy()))
+    await awaited(world.controller.streams.create("scope", "one", StreamPolicy(segments=2)))
+    await awaited(world.controller.streams.create("scope", "two", StreamPolicy()))
     await write(world, 0, 10)
     await write(world, 1, 20)
     yield world
@@ -46,7 +46,9 @@ async def left(world: World, cut: Cut, ends: Cut | None = None) -> int | None:
 async def merged(world: World) -> int:
     """Merge both segments of `one`; return the new one, with 5 bytes in it."""
     await awaited(
-        world.controller.streams.update("scope", "one", Policy(scale_type=2, rate=1, factor=2))
+        world.controller.streams.update(
+            "scope", "one", StreamPolicy(scale_type=2, rate=1, factor=2)
+        )
     )
     epoch = await awaited(world.controller.streams.scale("scope", "one", [0, 1], [(0.0, 1.0)]))
     assert epoch is not None

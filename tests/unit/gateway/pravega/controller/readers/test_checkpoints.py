@@ -9,7 +9,7 @@ import pytest
 from gateway.pravega.controller.readers import checkpoints as module
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers.checkpoints import Checkpoints
-from gateway.pravega.controller.readers.packed import Unreadable, Work
+from gateway.pravega.controller.readers.packed import UnreadableValue, Work
 
 SILENT = "x_SILENT_"
 
@@ -81,7 +81,7 @@ def test_those_that_are_cancelled_cannot_be_reached() -> None:
     checkpoints.reach("one", "a", {})
     checkpoints.reach(SILENT, "a", {})  # is not cancelled, so that it waits for `a` no more
 
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValue):
         checkpoints.reach(SILENT, "a", {})
 
 
@@ -89,19 +89,19 @@ def test_a_reader_reaches_a_checkpoint_once() -> None:
     checkpoints = begun("one")
     checkpoints.reach("one", "a", {})
 
-    with pytest.raises(Unreadable, match="does not wait for it"):
+    with pytest.raises(UnreadableValue, match="does not wait for it"):
         checkpoints.reach("one", "a", {})
 
 
 def test_checkpoints_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHECKPOINTS_MAX", 2)
     begun("one", "two")
-    with pytest.raises(Unreadable, match="more than 2 checkpoints"):
+    with pytest.raises(UnreadableValue, match="more than 2 checkpoints"):
         begun("one", "two", "three")
 
     monkeypatch.setattr(module, "ENTRIES_MAX", 1)
     begun("one")
-    with pytest.raises(Unreadable, match="has had more than 1"):
+    with pytest.raises(UnreadableValue, match="has had more than 1"):
         begun("one", "two")
 
 
@@ -109,5 +109,5 @@ def test_what_checkpoints_copy_counts_as_work(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(packed, "WORK_MAX", 8)
 
     begun("one", "two")
-    with pytest.raises(Unreadable, match="more than 8 entries"):
+    with pytest.raises(UnreadableValue, match="more than 8 entries"):
         begun("one", "two", "three")

@@ -17,9 +17,9 @@ from gateway.pravega.controller.errors import (
     OldGeneration,
     OtherGroup,
 )
-from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.readers.group import ReaderGroup
 from gateway.pravega.controller.readers.groups import CUTS_MAX, STREAMS_MAX
+from gateway.pravega.controller.records.model import StreamPolicy
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 from tests.unit.gateway.pravega.controller.readers.test_group import group
@@ -33,8 +33,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     world = World(tmp_path / "data")
     await awaited((await world.open()).open())
     await awaited(world.controller.streams.create_scope("scope"))
-    await awaited(world.controller.streams.create("scope", "stream", Policy(segments=2)))
-    merging = Policy(scale_type=2, rate=1, factor=2)
+    await awaited(world.controller.streams.create("scope", "stream", StreamPolicy(segments=2)))
+    merging = StreamPolicy(scale_type=2, rate=1, factor=2)
     await awaited(world.controller.streams.update("scope", "stream", merging))
     yield world
     await world.close()

@@ -8,7 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from gateway.pravega.controller.readers import packed as module
-from gateway.pravega.controller.readers.packed import Framed, Packed, Steps, T, Unreadable, Work
+from gateway.pravega.controller.readers.packed import (
+    Framed,
+    Packed,
+    Steps,
+    T,
+    UnreadableValue,
+    Work,
+)
 from tests.group_states import array, count, framed, listed, long, mapped, offsets, packed, text
 
 
@@ -52,7 +59,7 @@ def test_a_text_is_in_the_utf_8_of_java() -> None:
 
 @pytest.mark.parametrize("data", [b"\xff", b"\xed\xa0\xbd", b"\xc3"])
 def test_what_is_no_text_is_refused(data: bytes) -> None:
-    with pytest.raises(Unreadable, match="a text is no text"):
+    with pytest.raises(UnreadableValue, match="a text is no text"):
         of(struct.pack(">H", len(data)) + data).text()
 
 
@@ -91,18 +98,18 @@ def test_an_object_is_read_up_to_its_oldest_revision() -> None:
     ],
 )
 def test_an_object_of_another_form_is_refused(data: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValue):
         of(data).contents()
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(Unreadable, match="the format 1"):
+    with pytest.raises(UnreadableValue, match="the format 1"):
         of(b"\1").begin()
 
 
 @pytest.mark.parametrize("size", range(len(offsets({"segment": 3}))))
 def test_a_map_of_which_bytes_are_missing_is_refused(size: int) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValue):
         end(of(offsets({"segment": 3})[:size]).offsets())
 
 
@@ -113,7 +120,7 @@ def test_a_map_and_a_list_have_a_largest_number_of_entries(
     monkeypatch.setattr(module, "ENTRIES_MAX", 2)
 
     assert end(kind(of(offsets({"a": 1, "b": 2})))) is not None
-    with pytest.raises(Unreadable, match="3 entries, above 2"):
+    with pytest.raises(UnreadableValue, match="3 entries, above 2"):
         end(kind(of(offsets({"a": 1, "b": 2, "c": 3}))))
 
 
@@ -123,7 +130,7 @@ def test_the_entries_of_a_state_have_a_limit(monkeypatch: pytest.MonkeyPatch) ->
 
     assert len(end(Packed(offsets({"a": 1, "b": 2}), work).offsets())) == 2
     work.count(3)
-    with pytest.raises(Unreadable, match="more than 5 entries"):
+    with pytest.raises(UnreadableValue, match="more than 5 entries"):
         work.count()
 
 
@@ -155,5 +162,5 @@ def test_an_event_that_is_not_whole_is_known() -> None:
 
 @pytest.mark.parametrize("head", [struct.pack(">ii", 1, 0), struct.pack(">ii", 0, -1)])
 def test_what_is_no_event_is_refused(head: bytes) -> None:
-    with pytest.raises(Unreadable, match="no event"):
+    with pytest.raises(UnreadableValue, match="no event"):
         list(Framed().fed(head))

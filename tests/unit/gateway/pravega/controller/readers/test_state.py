@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.pravega.controller.names import place_of
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers import state as module
-from gateway.pravega.controller.readers.packed import Framed, Unreadable
+from gateway.pravega.controller.readers.packed import Framed, UnreadableValue
 from gateway.pravega.controller.readers.state import Agreed, Replay
+from gateway.pravega.names import place_of
 from tests.group_states import (
     CANCEL,
     LEFT_OUT,
@@ -183,7 +183,7 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_change_that_cannot_be_ends_in_an_error(words: str) -> None:
-    with pytest.raises(Unreadable, match=words):
+    with pytest.raises(UnreadableValue, match=words):
         after(*WRONG[words])
 
 
@@ -198,37 +198,37 @@ def test_a_change_that_cannot_be_ends_in_an_error(words: str) -> None:
     ],
 )
 def test_a_change_of_what_is_not_there_ends_in_an_error(some: Sequence[bytes]) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValue):
         after(*some)
 
 
 def test_nothing_comes_before_the_first_state() -> None:
-    with pytest.raises(Unreadable, match="before the first state"):
+    with pytest.raises(UnreadableValue, match="before the first state"):
         replayed(framed(changes(add("a"))))
-    with pytest.raises(Unreadable, match="no whole state"):
+    with pytest.raises(UnreadableValue, match="no whole state"):
         replayed(framed(changes()))
-    with pytest.raises(Unreadable, match="the kind 3"):
+    with pytest.raises(UnreadableValue, match="the kind 3"):
         replayed(framed(b"\0\0\0\3"))
-    with pytest.raises(Unreadable, match="the kind 2"):
+    with pytest.raises(UnreadableValue, match="the kind 2"):
         replayed(framed(whole(begun({ONE: 1})), whole(add("a"))))
 
 
 def test_a_segment_has_the_name_of_one() -> None:
-    with pytest.raises(Unreadable, match="no name"):
+    with pytest.raises(UnreadableValue, match="no name"):
         after(start=begun({"scope/one": 1}))
 
 
 def test_members_and_segments_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MEMBERS_MAX", 2)
     assert len(after(add("a"), add("b")).members) == 2
-    with pytest.raises(Unreadable, match="more than 2 readers"):
+    with pytest.raises(UnreadableValue, match="more than 2 readers"):
         after(add("a"), add("b"), add("c"))
 
     monkeypatch.setattr(module, "ENTRIES_MAX", 2)
     taken = add("a"), acquire("a", ONE)
     assert len(after(*taken, complete("a", ONE, {THREE: (0,)})).reached[STREAM]) == 2
     for numbers in ((0,), (0, 9)):  # free, or waiting for another one
-        with pytest.raises(Unreadable, match="more than 2 segments"):
+        with pytest.raises(UnreadableValue, match="more than 2 segments"):
             after(*taken, complete("a", ONE, dict.fromkeys(MANY, numbers)))
 
 
@@ -237,7 +237,7 @@ def test_the_name_of_a_reader_has_a_largest_size(letters: int, *, is_read: bool)
     if is_read:
         assert after(add("x" * letters)).members == ("x" * letters,)
     else:
-        with pytest.raises(Unreadable, match="letters"):
+        with pytest.raises(UnreadableValue, match="letters"):
             after(add("x" * letters))
 
 
@@ -245,14 +245,14 @@ def test_the_names_of_all_readers_have_a_largest_size(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "LETTERS_MAX", 4)
 
     assert after(add("ab"), add("cd")).members == ("ab", "cd")
-    with pytest.raises(Unreadable, match="more than 4 letters"):
+    with pytest.raises(UnreadableValue, match="more than 4 letters"):
         after(add("ab"), add("cde"))
 
 
 def test_events_without_changes_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "WORK_MAX", 20)
 
-    with pytest.raises(Unreadable, match="more than 20 entries"):
+    with pytest.raises(UnreadableValue, match="more than 20 entries"):
         replayed(framed(whole(begun({ONE: 1})), *[changes()] * 20))
 
 
@@ -296,7 +296,7 @@ CHANGE = st.one_of(
 def test_any_bytes_end_in_members_and_places_or_in_one_error(data: bytes) -> None:
     try:
         agreed = replayed(data)
-    except Unreadable:
+    except UnreadableValue:
         return
     assert list(agreed.members) == sorted(set(agreed.members))
     for cut in (*agreed.reached.values(), *agreed.ends.values()):

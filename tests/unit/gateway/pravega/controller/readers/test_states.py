@@ -13,7 +13,7 @@ import pytest
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers import states as module
 from gateway.pravega.controller.readers.group import ReaderGroup
-from gateway.pravega.controller.readers.packed import Unreadable
+from gateway.pravega.controller.readers.packed import UnreadableValue
 from gateway.pravega.controller.readers.state import Agreed
 from gateway.pravega.controller.readers.states import BYTES_MAX, MARK, NOTHING
 from gateway.server.loop.awaiting import awaited
@@ -111,7 +111,7 @@ async def test_a_state_that_is_truncated_meanwhile_is_read_again(
     monkeypatch.setattr(segments, "read", read_later)
     assert await read(world) == Agreed(("a",), {STREAM: {0: 1}}, {})
     refused = [SegmentTruncated("meanwhile", 1)] * module.TRIES
-    with pytest.raises(Unreadable, match="truncated all the time"):
+    with pytest.raises(UnreadableValue, match="truncated all the time"):
         await read(world)
 
 
@@ -127,7 +127,7 @@ async def test_a_state_that_is_truncated_meanwhile_is_read_again(
 async def test_what_is_no_state_is_an_error(world: World, data: bytes, words: str) -> None:
     await world.write(SEGMENT, data)
 
-    with pytest.raises(Unreadable, match=words):
+    with pytest.raises(UnreadableValue, match=words):
         await read(world)
 
 
@@ -139,7 +139,7 @@ async def test_a_state_has_a_largest_size(world: World, monkeypatch: pytest.Monk
         assert await read(world) is not None
 
     monkeypatch.setattr(module, "BYTES_MAX", len(FIRST) - 1)
-    with pytest.raises(Unreadable, match=f"{len(FIRST)} bytes, and may have {len(FIRST) - 1}"):
+    with pytest.raises(UnreadableValue, match=f"{len(FIRST)} bytes, and may have {len(FIRST) - 1}"):
         await read(world)
 
 
@@ -147,7 +147,7 @@ async def test_a_mark_behind_the_end_is_no_place(world: World) -> None:
     await world.write(SEGMENT, FIRST)
     await mark(world, len(FIRST) + 1)
 
-    with pytest.raises(Unreadable, match="it has -1 bytes"):
+    with pytest.raises(UnreadableValue, match="it has -1 bytes"):
         await read(world)
 
 

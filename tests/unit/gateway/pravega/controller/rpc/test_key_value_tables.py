@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.access.model import Right
+from gateway.pravega.access.callers import Anyone, Caller
 from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
-from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Anyone, Caller, minting
+from gateway.pravega.controller.rights import minting
+from gateway.pravega.controller.rpc import controller_pb2 as pb
 from gateway.pravega.controller.rpc import key_value_tables as calls
 from gateway.pravega.controller.rpc import scopes, segments
-from gateway.pravega.controller.rpc.desk import PAGE, Desk
+from gateway.pravega.controller.rpc.call_context import PAGE, CallContext
 from gateway.server.loop.awaiting import awaited
 from tests.controller_rig import World
 
@@ -22,7 +23,7 @@ TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")
 CREATED = pb.CreateKeyValueTableStatus
 DELETED = pb.DeleteKVTableStatus
 
-Of = Callable[[Caller], Desk]
+Of = Callable[[Caller], CallContext]
 
 
 class Only:
@@ -39,25 +40,25 @@ class Only:
 
 
 @pytest.fixture
-async def desk_of(tmp_path: Path) -> AsyncIterator[Of]:
-    """Desks on a controller that has the scope `scope`."""
+async def context_of(tmp_path: Path) -> AsyncIterator[Of]:
+    """Contexts of calls to a controller that has the scope `scope`."""
     world = World(tmp_path)
     await awaited((await world.open()).open())
     await awaited(world.controller.streams.create_scope("scope"))
     token = minting(TOKENS, world.clock)
 
-    def desk_of(caller: Caller) -> Desk:
-        return Desk(
+    def context_of(caller: Caller) -> CallContext:
+        return CallContext(
             controller=world.controller, address=("localhost", 1), caller=caller, token=token
         )
 
-    yield desk_of
+    yield context_of
     await world.close()
 
 
 @pytest.fixture
-def desk(desk_of: Of) -> Desk:
-    return desk_of(Anyone())
+def context(context_of: Of) -> CallContext:
+    return context_of(Anyone())
 
 
 def config(name: str = "t", scope: str = "scope", partitions: int = 2) -> pb.KeyValueTableConfig:
@@ -81,45 +82,45 @@ def in_scope(scope: str = "scope", token: str = "") -> pb.KVTablesInScopeRequest
     )
 
 
-async def created(desk: Desk, request: pb.KeyValueTableConfig) -> int:
-    return (await awaited(calls.create(desk, request))).status
+async def created(context: CallContext, request: pb.KeyValueTableConfig) -> int:
+    return (await awaited(calls.create(context, request))).status
 
 
-async def listed(desk: Desk) -> list[str]:
-    answer = await awaited(calls.list_tables(desk, in_scope()))
+async def listed(context: CallContext) -> list[str]:
+    answer = await awaited(calls.list_tables(context, in_scope()))
     assert answer.status == pb.KVTablesInScopeResponse.SUCCESS
     return [each.kvtName for each in answer.kvtables]
 
 
-async def test_statuses_are_pravega_s(desk: Desk) -> None:
-    assert await created(desk, config()) == CREATED.SUCCESS
-    assert await created(desk, config(partitions=1)) == CREATED.TABLE_EXISTS
-    assert await created(desk, config(scope="other")) == CREATED.SCOPE_NOT_FOUND
-    assert await created(desk, config("_t")) == CREATED.INVALID_TABLE_NAME
-    assert await created(desk, config("_t", scope="other")) == CREATED.INVALID_TABLE_NAME
+async def test_statuses_are_pravega_s(context: CallContext) -> None:
+    assert await created(context, config()) == CREATED.SUCCESS
+    assert await created(context, config(partitions=1)) == CREATED.TABLE_EXISTS
+    assert await created(context, config(scope="other")) == CREATED.SCOPE_NOT_FOUND
+    assert await created(context, config("_t")) == CREATED.INVALID_TABLE_NAME
+    assert await created(context, config("_t", scope="other")) == CREATED.INVALID_TABLE_NAME
     with pytest.raises(InvalidRequest):
-        await created(desk, config("u", partitions=0))
+        await created(context, config("u", partitions=0))
 
     for status in (DELETED.SUCCESS, DELETED.TABLE_NOT_FOUND):
-        assert (await awaited(calls.delete(desk, named()))).status == status
-    missing = await awaited(calls.delete(desk, named(scope="other")))
+        assert (await awaited(calls.delete(context, named()))).status == status
+    missing = await awaited(calls.delete(context, named(scope="other")))
     assert missing.status == DELETED.TABLE_NOT_FOUND
 
 
-async def test_a_table_s_configuration_is_what_it_was_made_with(desk: Desk) -> None:
-    await created(desk, config())
+async def test_a_table_s_configuration_is_what_it_was_made_with(context: CallContext) -> None:
+    await created(context, config())
 
-    answer = await awaited(calls.get_configuration(desk, named()))
+    answer = await awaited(calls.get_configuration(context, named()))
 
     assert answer == pb.KeyValueTableConfigResponse(config=config())
-    missing = await awaited(calls.get_configuration(desk, named("u")))
+    missing = await awaited(calls.get_configuration(context, named("u")))
     assert missing.status == pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND
 
 
-async def test_parts_are_told_with_their_keys_and_a_token_for_them(desk: Desk) -> None:
-    await created(desk, config())
+async def test_parts_are_told_with_their_keys_and_a_token_for_them(context: CallContext) -> None:
+    await created(context, config())
 
-    answer = await awaited(calls.get_segments(desk, named()))
+    answer = await awaited(calls.get_segments(context, named()))
 
     assert [
         (each.segmentId.streamInfo.stream, each.segmentId.segmentId, each.minKey, each.maxKey)
@@ -128,58 +129,64 @@ async def test_parts_are_told_with_their_keys_and_a_token_for_them(desk: Desk) -
     claims = TOKENS.check(answer.delegationToken, 1_000_000)
     assert claims.rights_to(("scope", "t_kvtable")) == set(Right)
     with pytest.raises(NoSuchTable):
-        await awaited(calls.get_segments(desk, named("u")))
+        await awaited(calls.get_segments(context, named("u")))
 
 
 async def test_a_token_for_a_stream_is_for_a_table_of_its_name_as_well_if_there_is_one(
-    desk: Desk,
+    context: CallContext,
 ) -> None:
     of = pb.StreamInfo(scope="scope", stream="t")
     for rights in (set(), set(Right)):
-        answer = await awaited(segments.get_delegation_token(desk, of))
+        answer = await awaited(segments.get_delegation_token(context, of))
         claims = TOKENS.check(answer.delegationToken, 1_000_000)
         assert claims.rights_to(("scope", "t_kvtable")) == rights
-        await created(desk, config())
+        await created(context, config())
 
 
-async def test_lists_come_in_pages(desk: Desk) -> None:
+async def test_lists_come_in_pages(context: CallContext) -> None:
     names = [f"t{number:04}" for number in range(PAGE + 1)]
     for name in names:
-        await created(desk, config(name, partitions=1))
+        await created(context, config(name, partitions=1))
 
-    first = await awaited(calls.list_tables(desk, in_scope()))
-    second = await awaited(calls.list_tables(desk, in_scope(token=first.continuationToken.token)))
-    third = await awaited(calls.list_tables(desk, in_scope(token=second.continuationToken.token)))
+    first = await awaited(calls.list_tables(context, in_scope()))
+    second = await awaited(
+        calls.list_tables(context, in_scope(token=first.continuationToken.token))
+    )
+    third = await awaited(
+        calls.list_tables(context, in_scope(token=second.continuationToken.token))
+    )
 
     assert [len(each.kvtables) for each in (first, second, third)] == [PAGE, 1, 0]
     assert [each.kvtName for each in (*first.kvtables, *second.kvtables)] == names
-    missing = await awaited(calls.list_tables(desk, in_scope("other")))
+    missing = await awaited(calls.list_tables(context, in_scope("other")))
     assert missing.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND
 
 
-async def test_a_list_has_what_its_caller_may_read_alone(desk: Desk, desk_of: Of) -> None:
+async def test_a_list_has_what_its_caller_may_read_alone(
+    context: CallContext, context_of: Of
+) -> None:
     for name in ("a", "b", "c"):
-        await created(desk, config(name))
+        await created(context, config(name))
 
     readers = [
         Only(Right.READ, names=("scope/a", "scope/c_kvtable")),
         Only(Right.READ, names=("scope/", "scope/b")),
         Only(Right.READ, names=("scope/",)),
     ]
-    assert [await listed(desk_of(each)) for each in readers] == [["a", "c"], ["b"], []]
+    assert [await listed(context_of(each)) for each in readers] == [["a", "c"], ["b"], []]
     for stranger in (
         Only(Right.WRITE, names=("scope/a",)),
         Only(Right.READ, names=("scope/d",)),
     ):
-        answer = await awaited(calls.list_tables(desk_of(stranger), in_scope()))
+        answer = await awaited(calls.list_tables(context_of(stranger), in_scope()))
         assert answer.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND
 
 
 async def test_a_scope_is_seen_by_a_caller_that_may_read_a_table_in_it(
-    desk: Desk, desk_of: Of
+    context: CallContext, context_of: Of
 ) -> None:
-    await created(desk, config("a"))
+    await created(context, config("a"))
     for name, is_seen in (("scope/a", True), ("scope/b", False)):
-        reader = desk_of(Only(Right.READ, names=(name,)))
+        reader = context_of(Only(Right.READ, names=(name,)))
         answer = await awaited(scopes.check_scope_exists(reader, pb.ScopeInfo(scope="scope")))
         assert answer.exists == is_seen

@@ -1,1 +1,0 @@
-"""Lists of scopes and of what is in them, as far as a caller may see it."""

@@ -1,1 +1,0 @@
-"""The messages of the controller's calls: generated from `controller.proto` by `make proto`."""

@@ -1,0 +1,1 @@
+"""Everything that the controller keeps: its records, in memory and in its table."""

@@ -1,0 +1,1 @@
+"""Work that the controller does by itself, in rounds: retention, scaling, marks of time."""

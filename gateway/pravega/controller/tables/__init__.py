@@ -1,1 +1,0 @@
-"""Tables of keys and values that clients make by the controller."""
