@@ -116,7 +116,7 @@ class World:
 
     def segments(self) -> list[str]:
         """Return the names of all segments and tables."""
-        return sorted(self.local._catalogue.committed_names)
+        return sorted(self.local.catalogue.committed_names)
 
     async def info(self, segment: str) -> SegmentInfo | None:
         """Describe a segment, None if there is none."""

@@ -89,7 +89,7 @@ class ChannelLink(ClientSession):
     def details(self) -> ConnectionDetails:
         """Return the details of the connection that administrators see."""
         limit = self.session.frame_limit
-        return ConnectionDetails(self.mechanism, 0, limit, self.ports.transport)
+        return ConnectionDetails(self.mechanism, 0, limit, self.transport)
 
     def publisher_details(self) -> list[PublisherDetails]:
         """Return the rows of its publishers."""

@@ -27,7 +27,12 @@ _CUT_S: Final = 1.0
 
 
 class Listener:
-    """A port at which clients of one kind come in; knows the connections that are alive."""
+    """A port at which clients of one kind come in; knows the connections that are alive.
+
+    Attributes:
+        shared: What all connections have in common.
+        sockets: Those of the process.
+    """
 
     def __init__(
         self, listening: Sequence[socket.socket], shared: Shared, kind: Kind, sockets: Places
@@ -40,11 +45,10 @@ class Listener:
             kind: What is spoken here.
             sockets: Those of the process.
         """
-        self._loop = shared.loop
         self._listening = list(listening)
-        self._shared = shared
+        self.shared = shared
         self._kind = kind
-        self._sockets = sockets
+        self.sockets = sockets
         self._connections: set[Connection] = set()
         self._is_accepting = False
         self._addresses = [address_of(each) for each in listening]
@@ -101,7 +105,7 @@ class Listener:
 
     def logged_in(self, edge: PlainEdge) -> None:
         """Note that the client on a socket is no stranger any more."""
-        self._sockets.logged_in(edge)
+        self.sockets.logged_in(edge)
 
     def closed(self, connection: Connection) -> None:
         """Note that a connection is over."""
@@ -112,23 +116,23 @@ class Listener:
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: another process listens there by now."""
         listen_at(self._listening, _BACKLOG)
-        self._shared.open_ports[self.protocol] = self.address
+        self.shared.open_ports[self.protocol] = self.address
         self._watch()
 
     def _watch(self) -> None:
         self._is_accepting = True
         for each in self._listening:
-            self._loop.add_reader(each.fileno(), self._accept, each)
+            self.shared.loop.add_reader(each.fileno(), self._accept, each)
 
     def _watch_no_more(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
             for each in self._listening:
-                self._loop.remove_reader(each.fileno())
+                self.shared.loop.remove_reader(each.fileno())
 
     def stop_accepting(self) -> None:
         """Refuse new connections."""
-        self._shared.open_ports.pop(self.protocol, None)
+        self.shared.open_ports.pop(self.protocol, None)
         self._watch_no_more()
         self._close()
 
@@ -136,13 +140,13 @@ class Listener:
         for each in self._listening:
             each.close()
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if those that come next have to wait."""
         return False
 
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(_ACCEPTED_A_TURN):
-            if self._is_busy():
+            if self.is_busy():
                 self._rest()
                 return
             try:
@@ -156,26 +160,26 @@ class Listener:
                     return
                 raise
             host, port = address[0], address[1]
-            if not self._sockets.make_room(host):
+            if not self.sockets.make_room(host):
                 connected.close()
                 self._complain(host, "every socket there may be is taken")
                 continue
             if not is_loopback(host):
                 congestion.restore(connected)
-            self._welcome(connected, host, port)
+            self.welcome(connected, host, port)
 
-    def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
+    def welcome(self, connected: socket.socket, host: str, port: int) -> None:
         """Begin with a client that has just come."""
-        edge = PlainEdge(self._loop, connected, self._sockets.discard)
-        self._sockets.add(edge, host)
-        self._serve(edge, host, port)
+        edge = PlainEdge(self.shared.loop, connected, self.sockets.discard)
+        self.sockets.add(edge, host)
+        self.serve(edge, host, port)
 
-    def _serve(
+    def serve(
         self, edge: PlainEdge, host: str, port: int, certificate_user: str | None = None
     ) -> None:
         """Speak the protocol with a client."""
         connection = Connection(
-            self._shared,
+            self.shared,
             self._kind,
             edge,
             self,
@@ -189,12 +193,12 @@ class Listener:
     def _rest(self) -> None:
         """Wait a moment when there is no room for another connection."""
         self._watch_no_more()
-        self._loop.call_later(_PAUSE_S, self._start_again)
+        self.shared.loop.call_later(_PAUSE_S, self._start_again)
 
     def _complain(self, host: str, reason: str) -> None:
         line = "cannot accept protocol=%s sockets=%d limit=%d reason=%s"
-        count, limit = len(self._sockets), self._sockets.places
-        self._shared.say(log.warning, host, line, self.protocol, count, limit, reason)
+        count, limit = len(self.sockets), self.sockets.places
+        self.shared.say(log.warning, host, line, self.protocol, count, limit, reason)
 
     def _start_again(self) -> None:
         if not self.is_shut:

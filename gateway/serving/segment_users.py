@@ -39,7 +39,7 @@ class TokenSession(ClientSession):
 
     def details(self) -> ConnectionDetails:
         """Return its row in the lists of administrators."""
-        return ConnectionDetails("", 0, 0, self._ports.transport)
+        return ConnectionDetails("", 0, 0, self.transport)
 
     def hold_publishing(self) -> None:
         """Go on: the store itself refuses what there is no room for."""

@@ -93,7 +93,7 @@ class Link(ClientSession):
             session.mechanism,
             session.heartbeat_s,
             session.frame_bytes_max,
-            self.ports.transport,
+            self.transport,
         )
 
     def publisher_details(self) -> list[PublisherDetails]:

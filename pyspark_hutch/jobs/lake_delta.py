@@ -16,13 +16,13 @@ class DeltaLake(TableLake):
 
     kind = "delta"
 
-    def _latest(self, query: str) -> int:
+    def latest(self, query: str) -> int:
         if not DeltaTable.is_deltatable(self.folder):
             return -1
         version = DeltaTable(self.folder).transaction_version(_application(query))
         return -1 if version is None else version
 
-    def _append(self, rows: pa.Table, name: BatchName) -> None:
+    def append(self, rows: pa.Table, name: BatchName) -> None:
         mark = Transaction(_application(name.query), name.number)
         properties = CommitProperties(app_transactions=[mark])
         write_deltalake(self.folder, rows, mode="append", commit_properties=properties)

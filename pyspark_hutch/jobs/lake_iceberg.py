@@ -49,11 +49,11 @@ class IcebergLake(TableLake):
         except NoSuchTableError:
             return None
 
-    def _latest(self, query: str) -> int:
+    def latest(self, query: str) -> int:
         table = self.table()
         return -1 if table is None else int(table.properties.get(f"{BATCH}.{query}", -1))
 
-    def _append(self, rows: pa.Table, name: BatchName) -> None:
+    def append(self, rows: pa.Table, name: BatchName) -> None:
         self._catalog.create_namespace_if_not_exists(self._name.split(".")[0])
         table = self._catalog.create_table_if_not_exists(self._name, rows.schema)
         number = str(name.number)

@@ -98,20 +98,20 @@ class TableLake(Lake):
         super().__init__(str(local(path)))
 
     def write(self, batch: DataFrame, name: BatchName) -> JobResult:
-        if self._latest(name.query) >= name.number:
+        if self.latest(name.query) >= name.number:
             return JobResult(is_unread=True)
         rows = gathered(batch)
         if rows.num_rows:
-            self._append(rows, name)
+            self.append(rows, name)
         size = pc.sum(pc.binary_length(rows[BODY])).as_py() if BODY in rows.column_names else 0
         return JobResult(rows.num_rows, size or 0)
 
     @abstractmethod
-    def _latest(self, query: str) -> int:
+    def latest(self, query: str) -> int:
         """Return the number of the last batch of a query that is in the table; -1 if none is."""
 
     @abstractmethod
-    def _append(self, rows: pa.Table, name: BatchName) -> None:
+    def append(self, rows: pa.Table, name: BatchName) -> None:
         """Add rows, and the name of their batch, in one step."""
 
 

@@ -61,6 +61,11 @@ class SegmentOperations:
 
     Attributes:
         gives_space: Everything is done for a removal (`SegmentStore.for_removal`).
+        staging: Takes what writers append.
+        rounds: Gathers the changes.
+        catalogue: The segments.
+        reading: Reads what is stored.
+        call_soon: Calls a function later, on the loop's thread, in the order of the calls.
     """
 
     def __init__(
@@ -72,28 +77,28 @@ class SegmentOperations:
         gives_space: bool,
     ) -> None:
         self.gives_space = gives_space
-        self._staging = staging
-        self._rounds = staging.rounds
-        self._catalogue = staging.catalogue
-        self._reading = reading
-        self._call_soon = call_soon
+        self.staging = staging
+        self.rounds = staging.rounds
+        self.catalogue = staging.catalogue
+        self.reading = reading
+        self.call_soon = call_soon
 
     def find(self, name: str, done: Callable[[StoreError], None]) -> Segment | None:
         """Look a name up; if it is unknown or the store closed, tell `done` and give None."""
-        closed = self._rounds.closed
+        closed = self.rounds.closed
         if closed is not None:
-            self._rounds.after_all(partial(done, closed), [name])
+            self.rounds.after_all(partial(done, closed), [name])
             return None
-        segment = self._catalogue.names.get(name)
+        segment = self.catalogue.names.get(name)
         if segment is None:
-            self._rounds.after_all(partial(done, NoSuchSegment(f"no segment {name!r}")), [name])
+            self.rounds.after_all(partial(done, NoSuchSegment(f"no segment {name!r}")), [name])
         return segment
 
     def refuse(
         self, segment: Segment, done: Callable[[StoreError], None], error: StoreError
     ) -> None:
         """Report an error in its turn."""
-        self._rounds.after(segment, partial(done, error))
+        self.rounds.after(segment, partial(done, error))
 
     def create_segment(
         self,
@@ -103,9 +108,9 @@ class SegmentOperations:
         durability: Durability | None = None,
         attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        self._create(name, None, done, durability, attributes)
+        self.create(name, None, done, durability, attributes)
 
-    def _create(
+    def create(
         self,
         name: str,
         key_length: int | None,
@@ -115,23 +120,23 @@ class SegmentOperations:
     ) -> None:
         """Create a segment, or a table if there is a key length."""
         values = (
-            self._rounds.closed or _name_error(name) or _values_of(name, Attributes(), attributes)
+            self.rounds.closed or _name_error(name) or _values_of(name, Attributes(), attributes)
         )
         if isinstance(values, StoreError):
-            self._rounds.after_all(partial(done, values), [name])
+            self.rounds.after_all(partial(done, values), [name])
             return
-        holder = self._catalogue.names.get(name)
+        holder = self.catalogue.names.get(name)
         if holder is not None:
             self.refuse(holder, done, SegmentExists(f"segment {name!r} exists"))
             return
-        segment = self._catalogue.add(name, key_length)
+        segment = self.catalogue.add(name, key_length)
         segment.block()
         segment.pending.attributes.update(values)
         self._prepare(segment, durability)
         durable = self._is_durable(durability)
-        for change in creation(self._catalogue, segment, values, done, durable=durable):
+        for change in creation(self.catalogue, segment, values, done, durable=durable):
             change.gives_space = self.gives_space
-            self._rounds.add(change, segment)
+            self.rounds.add(change, segment)
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
         if (segment := self.find(name, done)) is not None:
@@ -139,10 +144,10 @@ class SegmentOperations:
 
     def delete_found(self, segment: Segment, done: Done[None]) -> None:
         """Delete a segment that was looked up."""
-        self._catalogue.hide(segment)
+        self.catalogue.hide(segment)
         record = delete_record(segment.number, durable=self._is_durable(None))
-        self._rounds.gathering.ask(self._staging.durability)
-        self._rounds.add(DeleteChange(self._catalogue, segment, record, done), segment)
+        self.rounds.gathering.ask(self.staging.durability)
+        self.rounds.add(DeleteChange(self.catalogue, segment, record, done), segment)
 
     def seal_segment(self, name: str, *, done: Done[int]) -> None:
         segment = self.find(name, done)
@@ -156,7 +161,7 @@ class SegmentOperations:
         segment.blocked = True
         record = seal_record(segment.number, durable=self._is_durable(None))
         self._prepare(segment, None)
-        self._rounds.add(SealChange(self._catalogue, segment, record, done), segment)
+        self.rounds.add(SealChange(self.catalogue, segment, record, done), segment)
 
     def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
         segment = self.find(name, done)
@@ -179,12 +184,12 @@ class SegmentOperations:
         segment.pending.truncate(position)
         if segment.pending.extents:
             base, file = segment.pending.extents[-1]
-            if position - base > self._catalogue.file_bytes(segment):
+            if position - base > self.catalogue.file_bytes(segment):
                 file.size_max = 0  # the next append begins another, so that this one can go
         record = truncate_record(segment.number, position, durable=self._is_durable(None))
         self._prepare(segment, None)
-        change = TruncateChange(self._catalogue, segment, record, done, position)
-        self._rounds.add(change, segment)
+        change = TruncateChange(self.catalogue, segment, record, done, position)
+        self.rounds.add(change, segment)
 
     def merge_segments(
         self,
@@ -194,42 +199,42 @@ class SegmentOperations:
         done: Done[int],
         attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        if self._rounds.closed is not None:
-            self._rounds.after_all(partial(done, self._rounds.closed))
+        if self.rounds.closed is not None:
+            self.rounds.after_all(partial(done, self.rounds.closed))
             return
-        into = self._catalogue.names.get(target)
-        merged = self._catalogue.names.get(source)
+        into = self.catalogue.names.get(target)
+        merged = self.catalogue.names.get(source)
         if into is None or merged is None:
             error = NoSuchSegment(f"no segment {target if into is None else source!r}")
             found = list(filter(None, (into, merged)))
-            self._rounds.after_all(partial(done, error), (target, source), found)
+            self.rounds.after_all(partial(done, error), (target, source), found)
             return
         values = _merge_error(into, merged) or _new_values(into, attributes)
         if isinstance(values, StoreError):
-            self._rounds.after_all(partial(done, values), (target, source), (into, merged))
+            self.rounds.after_all(partial(done, values), (target, source), (into, merged))
             return
-        self._catalogue.hide(merged)
+        self.catalogue.hide(merged)
         into.pending.merge(merged.pending)
         into.pending.attributes.update(values)
         into.bulk_files = into.bulk_files | merged.bulk_files
         durable = self._is_durable(None)
         record = merge_record(into.number, merged.number, values, durable=durable)
         self._prepare(into, None)
-        change = MergeChange(self._catalogue, into, record, done, merged, values)
-        self._rounds.add(change, merged)
+        change = MergeChange(self.catalogue, into, record, done, merged, values)
+        self.rounds.add(change, merged)
         into.round = merged.round
 
     def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
         if (segment := self.find(name, done)) is not None:
-            self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
+            self.rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
     def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
-        begin = Listing(prefix, done, self._call_soon).begin
-        names = self._catalogue.committed_names
-        self._rounds.after_all(lambda: begin(self._rounds.closed, names))
+        begin = Listing(prefix, done, self.call_soon).begin
+        names = self.catalogue.committed_names
+        self.rounds.after_all(lambda: begin(self.rounds.closed, names))
 
     def count_segments(self, name: str, *, done: Done[int]) -> None:
-        self._call_soon(lambda: done(self._rounds.closed or self._catalogue.count_beside(name)))
+        self.call_soon(lambda: done(self.rounds.closed or self.catalogue.count_beside(name)))
 
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         segment = self.find(name, done)
@@ -237,12 +242,10 @@ class SegmentOperations:
             return
 
         def answer() -> None:
-            session = LocalWriter(
-                self._staging, segment, writer.bytes, gives_space=self.gives_space
-            )
+            session = LocalWriter(self.staging, segment, writer.bytes, gives_space=self.gives_space)
             done(self.alive(segment) or session)
 
-        self._rounds.after(segment, answer)
+        self.rounds.after(segment, answer)
 
     def open_reader(self, name: str, *, done: Done[Reader]) -> None:
         segment = self.find(name, done)
@@ -251,8 +254,8 @@ class SegmentOperations:
         if segment.is_table:
             self.refuse(segment, done, IsATable(f"segment {name!r} is a table"))
             return
-        self._rounds.after(
-            segment, lambda: done(self.alive(segment) or LocalReader(self._reading, segment))
+        self.rounds.after(
+            segment, lambda: done(self.alive(segment) or LocalReader(self.reading, segment))
         )
 
     def read(
@@ -261,17 +264,17 @@ class SegmentOperations:
         segment = self.find(name, done)
         if segment is None:
             return _nothing_to_cancel
-        pending = PendingRead(self._reading, segment, position, size, done, wait=wait)
+        pending = PendingRead(self.reading, segment, position, size, done, wait=wait)
         if wait and segment.created:
-            self._call_soon(pending.begin)
+            self.call_soon(pending.begin)
         else:
-            self._rounds.after(segment, pending.begin)
+            self.rounds.after(segment, pending.begin)
         return pending.cancel
 
     def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
         if (segment := self.find(name, done)) is not None:
             state, key = segment.committed, attribute.bytes
-            self._rounds.after(
+            self.rounds.after(
                 segment, lambda: done(self.alive(segment) or state.attributes.get(key))
             )
 
@@ -288,24 +291,24 @@ class SegmentOperations:
         segment.pending.attributes.update(values)
         record = attributes_record(segment.number, values, durable=self._is_durable(None))
         self._prepare(segment, None)
-        self._rounds.add(AttributesChange(self._catalogue, segment, record, done, values), segment)
+        self.rounds.add(AttributesChange(self.catalogue, segment, record, done, values), segment)
 
     def alive(self, segment: Segment) -> StoreError | None:
         """Return the error of every call on a segment that is closed or gone."""
-        if self._rounds.closed is not None:
-            return self._rounds.closed
+        if self.rounds.closed is not None:
+            return self.rounds.closed
         if segment.dead or not segment.created:
             return NoSuchSegment(f"no segment {segment.name!r}")
         return None
 
     def _is_durable(self, durability: Durability | None) -> bool:
-        return (durability or self._staging.durability) is Durability.DISK
+        return (durability or self.staging.durability) is Durability.DISK
 
     def _prepare(self, segment: Segment, durability: Durability | None) -> None:
         """Prepare the syncs that the durability of the next change of a segment needs."""
         if self._is_durable(durability):
-            self._staging.make_durable(segment)
-        self._rounds.gathering.ask(durability or self._staging.durability)
+            self.staging.make_durable(segment)
+        self.rounds.gathering.ask(durability or self.staging.durability)
 
 
 def info_of(segment: Segment) -> SegmentInfo:

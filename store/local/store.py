@@ -31,7 +31,6 @@ from store.local.reads import Reading
 from store.local.recovery.checkpoint import Checkpointer, CheckpointWriter
 from store.local.recovery.holes import Holes
 from store.local.recovery.store_opening import Opening, begin
-from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import OpenFiles
 from store.local.tables.compaction import Compactor
 from store.local.tables.table_operations import TableOperations
@@ -154,8 +153,8 @@ class LocalStore(TableOperations):
         recovered, checkpoint_writer, journal, reserve, has_checkpoint = opening
         self._reserve = reserve
         self._files, self._lock = files, lock
-        self._journal, self._catalogue = journal, recovered.catalogue
-        self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
+        self._journal, self.catalogue = journal, recovered.catalogue
+        self.call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
         self._tuning = tuning
         self._closing = None
         self._failed = failed
@@ -183,7 +182,7 @@ class LocalStore(TableOperations):
             failed=self._journal_failed,
         )
         self._sync = None if watch is None else JournalSync(watch)
-        self._rounds = Rounds(
+        self.rounds = Rounds(
             RoundWriting(files, journal, open_files, reserve, now_ms),
             journal,
             catalogue,
@@ -202,7 +201,7 @@ class LocalStore(TableOperations):
         self._due = CheckpointDue(*sizes, has_checkpoint=has_checkpoint)
         self._holes = Holes(
             self._files,
-            self._catalogue,
+            self.catalogue,
             self._open_files,
             self._reserve,
             submit=self._upkeep.submit,
@@ -213,7 +212,7 @@ class LocalStore(TableOperations):
             self._files,
             writer,
             self._journal,
-            self._catalogue,
+            self.catalogue,
             self._open_files,
             self._holes,
             self._call_soon_threadsafe,
@@ -222,16 +221,16 @@ class LocalStore(TableOperations):
     def _make_operations(self, durability: Durability) -> None:
         soon = self._call_soon_threadsafe
         settings = WriteSettings(durability, self._tuning.inline_bytes_max)
-        self._staging = Staging(self._rounds, self._catalogue, self._open_files, settings, soon)
-        self._staging.ask_for_room = partial(self._reserve.ask, self._upkeep.submit)
-        self._staging.is_short = self._reserve.is_short
-        self._reserve.told = partial(setattr, self._staging, "is_short")
-        reading = Reading(self._open_files, self._call_soon, soon)
-        writing = TableWriting(self._staging)
-        parts = (self._staging, reading, self._call_soon, writing)
+        self.staging = Staging(self.rounds, self.catalogue, self._open_files, settings, soon)
+        self.staging.ask_for_room = partial(self._reserve.ask, self._upkeep.submit)
+        self.staging.is_short = self._reserve.is_short
+        self._reserve.told = partial(setattr, self.staging, "is_short")
+        reading = Reading(self._open_files, self.call_soon, soon)
+        writing = TableWriting(self.staging)
+        parts = (self.staging, reading, self.call_soon, writing)
         super().__init__(*parts, gives_space=False)
         self.for_removal = TableOperations(*parts, gives_space=True)
-        compactor = Compactor(self._staging, reading, writing, self.truncate_found)
+        compactor = Compactor(self.staging, reading, writing, self.truncate_found)
         writing.committed = compactor.consider
 
     @classmethod
@@ -293,20 +292,15 @@ class LocalStore(TableOperations):
             failed=failed,
         )
 
-    @property
-    def catalogue(self) -> Catalogue:
-        """Its segments, for `store.local` alone."""
-        return self._catalogue
-
     # Life
 
     def close(self, *, done: Done[None]) -> None:
-        if self._rounds.closed is not None and self._closing is not None:
-            self._call_soon(done, self._rounds.closed)
+        if self.rounds.closed is not None and self._closing is not None:
+            self.call_soon(done, self.rounds.closed)
             return
         self._closing = done
         self._stop(StoreClosed("the store is closed"))
-        self._rounds.when_idle(self._close_when_idle)
+        self.rounds.when_idle(self._close_when_idle)
 
     # Between rounds
 
@@ -314,10 +308,10 @@ class LocalStore(TableOperations):
         """Do the work that is due; return whether more may be due after the next round already."""
         if round_.soon is not None:
             self._interval.note(round_.soon)
-        if self._catalogue.discarded:
+        if self.catalogue.discarded:
             self._remove_discarded()
         if self._reserve.is_short:
-            self._staging.ask_for_room()
+            self.staging.ask_for_room()
         elif self._journal.claim_spare():
             self._upkeep.submit(self._journal.prepare_spare)
         self._open_files.trim()
@@ -326,28 +320,28 @@ class LocalStore(TableOperations):
 
     def _look_for_checkpoint(self) -> None:
         """Do the work between rounds, if nothing is on its way: its end comes there."""
-        if self._rounds.in_flight is None and self._rounds.closed is None:
+        if self.rounds.in_flight is None and self.rounds.closed is None:
             self._begin_checkpoint_if_due()
 
     def _begin_checkpoint_if_due(self) -> None:
         if self._checkpointer.running:
             return
-        journal_bytes, data_bytes = self._journal.written_bytes, self._staging.written_bytes
+        journal_bytes, data_bytes = self._journal.written_bytes, self.staging.written_bytes
         if self._due.is_due(journal_bytes, data_bytes) or self._holes.want_checkpoint():
             self._due.begun(journal_bytes, data_bytes)
             self._checkpointer.begin(self._checkpointed)
 
     def _checkpointed(self, error: StoreError | None) -> None:
         self._due.ended(error)
-        self._rounds.looks_soon = True
+        self.rounds.looks_soon = True
         self._upkeep.submit(self._journal.trim)
         if self._closing is not None:
-            self._rounds.when_idle(self._close_when_idle)
+            self.rounds.when_idle(self._close_when_idle)
         else:
             self._look_for_checkpoint()
 
     def _remove_discarded(self) -> None:
-        files, self._catalogue.discarded = self._catalogue.discarded, []
+        files, self.catalogue.discarded = self.catalogue.discarded, []
         self._open_files.close_dead(files)
         self._disposal.remove(files)
 
@@ -360,9 +354,9 @@ class LocalStore(TableOperations):
         failed, self._failed = self._failed, None
         if failed is not None and self._closing is None:
             failed(reason)
-        self._rounds.stop(reason)
-        self._reading.closed = self._rounds.closed
-        for segment in list(self._catalogue.segments.values()):
+        self.rounds.stop(reason)
+        self.reading.closed = self.rounds.closed
+        for segment in list(self.catalogue.segments.values()):
             segment.wake_all()
 
     def _close_when_idle(self) -> None:
@@ -382,12 +376,12 @@ class LocalStore(TableOperations):
 
     def _release_on_thread(self, error: StoreError | None) -> None:
         for part in (
-            self._reading,
+            self.reading,
             self._interval,
-            self._staging,
+            self.staging,
             self._holes,
             self._checkpointer,
-            self._rounds,
+            self.rounds,
             self._upkeep,
         ):
             part.stop_threads()

@@ -95,7 +95,7 @@ class History:
         """Start a broker."""
         self._served = Served(self._directory, durability)
         assert self._served.store is not None
-        self._catalogue = self._served.store._catalogue
+        self._catalogue = self._served.store.catalogue
         self._broker = self._served.broker
         self._run = self._broker.store_rig.run
         self._done()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.broker.commits import entering, sources, stages
+from gateway.broker.commits import entering, sources, stage_filling
 from gateway.broker.commits.batch import Batch
 from gateway.broker.commits.commit_order import Part
 from gateway.broker.commits.commits import Commits
@@ -43,7 +43,7 @@ ONE_APPEND_BYTES: Final = 1_200
 def small_stages() -> Iterator[None]:
     """Let stages of some records have a segment, and units of some stages be merged."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "INLINE_BYTES_MAX", INLINE_BYTES)
+        patch.setattr(stage_filling, "INLINE_BYTES_MAX", INLINE_BYTES)
         patch.setattr(sources, "READ_BYTES", 500)
         patch.setattr(units, "ONE_APPEND_BYTES_MAX", ONE_APPEND_BYTES)
         yield
@@ -124,8 +124,8 @@ class Query:
     async def _stage(
         self, broker: Broker, batch: int, stream: str, records: Sequence[bytes]
     ) -> int:
-        stages_here = broker.virtual_host.commits.stages
-        number = stages_here.open(USER, self.sink, batch, stream).number
+        filling = broker.virtual_host.commits.filling
+        number = filling.open(USER, self.sink, batch, stream).number
         self.stage_numbers.add(number)
         filled = Filled(batch, records)
         if self.disk is not None:
@@ -134,7 +134,7 @@ class Query:
             stored = await fill(broker, number, filled, sequence)
             if self.disk is not None:
                 filled.promised.append((len(self.disk.record), stored))
-        await stages_here.close(USER, number)
+        await filling.close(USER, number)
         return number
 
 
@@ -171,8 +171,8 @@ async def fill(broker: Broker, number: int, filled: Filled, sequence: int) -> in
     """Send a frame of a stage; return how many are stored."""
     some = filled.frames()[sequence]
     data = b"".join(map(encode, some))
-    stages_here = broker.virtual_host.commits.stages
-    return await stages_here.add(USER, number, sequence, len(some), len(some), data)
+    filling = broker.virtual_host.commits.filling
+    return await filling.add(USER, number, sequence, len(some), len(some), data)
 
 
 @dataclass
@@ -368,7 +368,7 @@ class Aftercare:
     def _finish_stage(self, stage: Stage, filled: Filled, stored: int) -> None:
         for sequence in range(stored, len(filled.frames())):
             self.run(fill(self.broker, stage.number, filled, sequence))
-        self.run(self.commits.stages.close(USER, stage.number))
+        self.run(self.commits.filling.close(USER, stage.number))
         assert stage.records == len(filled.records)
         source = sources.StagesSource(self.commits.ports, self.commits.stages.data_of, [stage])
         content = b""

@@ -64,13 +64,13 @@ class Deletion:
 
     @staticmethod
     def _staged(broker: Broker, sink: str, batch: int, *, rows: int, is_closed: bool = True) -> int:
-        run, stages = broker.store_rig.run, broker.virtual_host.commits.stages
-        number = stages.open(FIRST.name, sink, batch, "a").number
+        run, filling = broker.store_rig.run, broker.virtual_host.commits.filling
+        number = filling.open(FIRST.name, sink, batch, "a").number
         filled = Filled(batch, [b"row %d" % row + b"." * 20 for row in range(rows)])
         for sequence in range(len(filled.frames())):
             run(fill(broker, number, filled, sequence))
         if is_closed:
-            run(stages.close(FIRST.name, number))
+            run(filling.close(FIRST.name, number))
         return number
 
 

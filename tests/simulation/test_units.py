@@ -312,7 +312,7 @@ def look(
 
 
 def names_of(rig: LogRig) -> Iterator[str]:
-    return iter(rig.store._catalogue.names)  # type: ignore[attr-defined]
+    return iter(rig.store.catalogue.names)  # type: ignore[attr-defined]
 
 
 @pytest.mark.timeout(600)

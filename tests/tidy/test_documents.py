@@ -1,5 +1,6 @@
 """What the documents promise is there."""
 
+import configparser
 import re
 import subprocess
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
-from tests.tidy.sources import SOURCES, name_of
+from tests.tidy.sources import SHIPPED, SOURCES, name_of
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -105,3 +106,51 @@ def test_no_page_and_no_line_installs_a_release_while_there_is_none() -> None:
     ]
 
     assert wrong == [], "say `pip install .` in the folder of the sources"
+
+
+def rooms() -> list[tuple[str, ...]]:
+    """Return the folders of our packages below the packages themselves."""
+    return sorted(
+        path.parent.relative_to(ROOT).parts
+        for package in SHIPPED
+        for path in (ROOT / package).rglob("*/__init__.py")
+    )
+
+
+def drawn() -> dict[str, str]:
+    """Return by each top room in the picture of ARCHITECTURE.md what it says of that, in order."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    picture = page.split("## The picture")[1].split("```")[1]
+    found: dict[str, str] = {}
+    name = ""
+    for line in re.findall(r"^│ (.*)│$", picture, re.MULTILINE):
+        if not line.startswith(" "):
+            name = line.split()[0]
+        found[name] = f"{found.get(name, '')} {line}"
+    return found
+
+
+def test_the_picture_has_every_room() -> None:
+    picture = drawn()
+
+    for package, top, *inner in rooms():
+        of_top = picture.get(f"{package}/{top}")
+        names = [top, *inner] if of_top is None else inner  # a package may be drawn as one
+        room = picture[package] if of_top is None else of_top
+        assert all(f" {each}/" in room for each in names), "/".join((package, top, *inner))
+
+
+def test_the_picture_has_the_rooms_of_the_gateway_in_the_order_of_their_layers() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    layers = contracts["importlinter:contract:gateway"]["layers"].strip().splitlines()
+    depths = {
+        name.strip().replace(".", "/"): depth
+        for depth, layer in enumerate(layers)
+        for name in layer.split("|")
+    }
+
+    found = [depths[name] for name in drawn() if name in depths]
+
+    assert found == sorted(found)
+    assert len(found) >= 12

@@ -16,6 +16,7 @@ from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_n
 from gateway.broker.commits.sinks import RECORD, Nameless, Sinks
 from gateway.broker.commits.sources import READ_BYTES
 from gateway.broker.commits.stage import Stage
+from gateway.broker.commits.stage_filling import StageFilling
 from gateway.broker.commits.stages import Stages, require_sink
 from gateway.broker.errors import (
     InternalError,
@@ -43,6 +44,7 @@ class Commits:
     def __init__(self, ports: CommitsPorts) -> None:
         self.ports = ports
         self.stages = Stages(ports)
+        self.filling = StageFilling(ports, self.stages)
         self._locks = Locks()
         self.sinks = Sinks(ports, self._locks)
         self._nameless = Nameless()

@@ -1,77 +1,101 @@
-"""The stages of a virtual host as clients use them: opened, filled, closed, then committed."""
+"""The stages of a virtual host, from their first byte until they are committed or dropped."""
 
+import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
-from typing_extensions import Buffer
-
-from gateway.broker.commits.kept_stages import KeptStages, unknown
-from gateway.broker.commits.resuming import resume
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.resuming import find_segment
 from gateway.broker.commits.rows import StageRow, stage_key
-from gateway.broker.commits.sources import StagesSource
-from gateway.broker.commits.stage import Stage
-from gateway.broker.commits.stage_segment import StageSegment
-from gateway.broker.errors import (
-    InternalError,
-    PreconditionFailed,
-    StreamDoesNotExist,
-)
-from gateway.broker.streams.staging_limits import (
-    CHUNKS_MAX,
-    COMMIT_STAGES_MAX,
-    INLINE_BYTES_MAX,
-    MEMORY_BYTES_MAX,
-    SINK_BYTES_MAX,
-    STAGES_MAX,
-)
+from gateway.broker.commits.stage import Stage, restored
+from gateway.broker.errors import AccessRefused, PreconditionFailed, StreamDoesNotExist
+from gateway.broker.streams.staging_limits import COMMIT_STAGES_MAX, SINK_BYTES_MAX
 from gateway.broker.streams.stream import Stream
-from gateway.log.damage.errors import LogError
-from gateway.log.units import pack_blank
-from gateway.pending import start
-from hutch.formats.chunk import seal_seed
-from store.api import TableEntry
-from store.errors import CorruptSegment, NoSuchSegment, StoreError
+from gateway.broker.streams.stream_storage import delete_segments
+from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
 BATCH_MAX: Final = 2**63 - 1
 """The largest batch: a sink's state says the last one as i64."""
 
+_MS: Final = 1_000
 
-class Stages(KeptStages):
-    """Stages that clients fill and close."""
 
-    def open(self, user: str, sink: str, batch: int, stream_name: str) -> Stage:
-        """Open a stage.
+class Stages:
+    """Stages by number, as they are in memory and in the store.
 
-        Args:
-            user: Its owner; no other user may use it.
-            sink: The sink that it is for, at most SINK_BYTES_MAX bytes; empty: none is remembered.
-            batch: The batch, 0 … BATCH_MAX.
-            stream_name: The stream that gets its records.
+    Attributes:
+        usage: Bytes that are staged, in all virtual hosts.
+    """
 
-        Raises:
-            StreamDoesNotExist: No such stream.
-            PreconditionFailed: Something is above its bound.
-        """
-        require_sink(sink, batch)
-        stream = self._ports.streams.find(stream_name)
-        self.usage.require(user, 1)
-        if len(self._all_of(user)) >= STAGES_MAX:
-            raise PreconditionFailed(f"user {user!r} has {STAGES_MAX} stages: discard some")
-        stage = Stage(
-            number=self._ports.streams.storage.new_generation(),
-            user=user,
-            sink=sink,
-            batch=batch,
-            stream=stream.name,
-            generation=stream.entry.generation,
-            seal_seed=self._seal_seed(stream),
-            used_ms=self._ports.clock_ms(),
-        )
-        self._put(stage)
+    def __init__(self, ports: CommitsPorts) -> None:
+        self.usage = ports.usage
+        self._ports = ports
+        self._stages: dict[int, Stage] = {}
+        self._by_user: dict[str, dict[int, Stage]] = {}
+        self._garbage: set[tuple[int, bool]] = set()
+        """Numbers of stages that are gone, but perhaps still stored; and whether in a segment."""
+        self._left_open: dict[int, StageRow] = {}
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(list(self._stages.values()))
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def find(self, number: int) -> Stage | None:
+        """Return a stage; None if there is none."""
+        return self._stages.get(number)
+
+    def of_user(self, user: str) -> list[Stage]:
+        """Return a user's stages in no commit."""
+        return [stage for stage in self._all_of(user) if not stage.commit]
+
+    def are_of(self, user: str) -> bool:
+        """Return whether a user has stages."""
+        return user in self._by_user
+
+    def bytes_of(self, user: str) -> int:
+        """Return the bytes that a user has staged here."""
+        return sum(stage.size_bytes for stage in self._all_of(user))
+
+    def count_of(self, user: str) -> int:
+        """Return how many stages a user has, in commits or not."""
+        return len(self._all_of(user))
+
+    def _all_of(self, user: str) -> Collection[Stage]:
+        return self._by_user.get(user, {}).values()
+
+    def put(self, stage: Stage) -> None:
+        """Take in a stage that is new, or was stored before the start."""
+        self._stages[stage.number] = stage
+        self._by_user.setdefault(stage.user, {})[stage.number] = stage
+        self.usage.add(stage.user, stage.size_bytes)
+
+    def of(self, user: str, number: int) -> Stage:
+        """Return a user's stage that is in no commit. Raises PreconditionFailed, AccessRefused."""
+        stage = self._stages.get(number)
+        if stage is None:
+            raise unknown(number)
+        if stage.user != user:
+            raise AccessRefused(f"stage {number} is of another user")
+        if stage.commit:
+            raise PreconditionFailed(f"stage {number} is committed already")
         return stage
+
+    def own(self, user: str, numbers: Iterable[int]) -> list[Stage]:
+        """Return those stages that are there and in no commit. Raises AccessRefused."""
+        there = [number for number in dict.fromkeys(numbers) if number in self._stages]
+        return [self.of(user, number) for number in there if not self._stages[number].commit]
+
+    def of_sink(self, user: str, sink: str, batch: int) -> list[Stage]:
+        """Return a user's stages in no commit, for a batch of a sink or an earlier one."""
+        return [
+            stage for stage in self.of_user(user) if stage.sink == sink and stage.batch <= batch
+        ]
 
     def target_of(self, stage: Stage) -> Stream:
         """Return the stream of a stage. Raises StreamDoesNotExist: it was deleted."""
@@ -79,175 +103,6 @@ class Stages(KeptStages):
         if stream.entry.generation != stage.generation:
             raise StreamDoesNotExist(stage.stream)
         return stream
-
-    async def add(
-        self, user: str, number: int, sequence: int, entries: int, records: int, data: Buffer
-    ) -> int:
-        """Add entries to a stage; they may be stored later.
-
-        It returns when there is room for more. Entries that the stage has are dropped, whatever is
-        in them: the client sends them again if it did not get the answer.
-
-        Args:
-            user: The user that asks.
-            number: The stage's.
-            sequence: Counts from 0 in each stage.
-            entries: Number of entries, 1 … 65,535.
-            records: Number of records in them.
-            data: The entries in their stored form (`hutch.formats.entries`).
-
-        Returns:
-            How many frames, from the first one on, need not be kept: they outlive a kill of the
-            server, and with `store.durability` disk a power cut as well.
-
-        Raises:
-            PreconditionFailed: The stage is unknown or closed, the sequence is above the next one,
-                the counts do not agree with the data, or the user has too much staged. Nothing
-                was taken.
-            AccessRefused: It is another user's.
-            StreamDoesNotExist: Its stream was deleted.
-            InternalError: The store refused; the stage cannot be closed any more.
-        """
-        stage = await self._counted(user, number)
-        if sequence < stage.sequence:
-            return stage.stored
-        if stage.closing is not None:
-            raise PreconditionFailed(f"stage {number} is closed")
-        self.target_of(stage)
-        if sequence > stage.sequence:
-            raise PreconditionFailed(
-                f"stage {number}: sequence {sequence} came instead of {stage.sequence}"
-            )
-        if sequence >= CHUNKS_MAX:
-            raise PreconditionFailed(f"stage {number} has {CHUNKS_MAX} frames: send larger ones")
-        try:
-            chunk = pack_blank(
-                entries, records, data, seal_seed=stage.seal_seed, room=self.usage.scratch
-            )
-        except (LogError, ValueError) as error:
-            raise PreconditionFailed(
-                f"stage {number}: sequence {sequence} is not {entries} entries with "
-                f"{records} records: {error}"
-            ) from error
-        self.usage.require(user, len(chunk))
-        stage.sequence += 1
-        stage.records += records
-        stage.used_ms = self._ports.clock_ms()
-        self._take(stage, chunk)
-        if stage.segment is not None:
-            try:
-                await stage.segment.room()
-            except StoreError as error:
-                raise self._not_stored(stage, error) from error
-        return stage.stored
-
-    async def _counted(self, user: str, number: int) -> Stage:
-        """Return a user's stage; one that was open before the start is counted first.
-
-        Raises:
-            PreconditionFailed: It is unknown, was lost, or is in a commit.
-            AccessRefused: It is another user's.
-            StreamDoesNotExist: It has to be counted, and its stream was deleted.
-            InternalError: It cannot be read now.
-        """
-        stage = self._of(user, number)
-        if stage.has_segment and stage.segment is None and stage.closing is None:
-            if stage.resuming is None:
-                stage.resuming = start(self._resume(stage))
-            await stage.resuming
-            stage = self._of(user, number)
-        return stage
-
-    async def _resume(self, stage: Stage) -> None:
-        stage.seal_seed = self._seal_seed(self.target_of(stage))
-        try:
-            stage.segment = await resume(
-                self._ports, stage, StagesSource(self._ports, self.data_of, [stage])
-            )
-        except CorruptSegment as error:
-            log.warning(
-                "open stage is lost virtual_host=%s stage=%d stream=%s error=%s",
-                self._ports.virtual_host,
-                stage.number,
-                stage.stream,
-                error,
-            )
-            await self.discard([stage])
-        except StoreError as error:
-            stage.resuming = None
-            raise self._not_stored(stage, error) from error
-
-    def _seal_seed(self, stream: Stream) -> int:
-        return seal_seed(self._ports.streams.storage.names_of(stream.entry).data_segment)
-
-    def _take(self, stage: Stage, chunk: memoryview) -> None:
-        """Store a chunk, or hold it; its buffer is the caller's again."""
-        size = len(chunk)
-        stage.size_bytes += size
-        self.usage.add(stage.user, size)
-        if stage.segment is not None:
-            stage.segment.write(chunk)
-            return
-        assert stage.held is not None
-        stage.held.append(bytes(chunk))
-        self.usage.memory_bytes += size
-        is_large = stage.size_bytes > INLINE_BYTES_MAX
-        if is_large or self.usage.memory_bytes > MEMORY_BYTES_MAX:
-            self._move_to_segment(stage)
-
-    def _move_to_segment(self, stage: Stage) -> None:
-        name = self._ports.segment_of(stage.number)
-        stage.segment = StageSegment(self._ports.store, name, self.usage)
-        stage.has_segment = True
-        held = stage.held or []
-        self._let_go(stage)
-        for chunk in held:
-            stage.segment.write(chunk)
-        stage.making = start(stage.segment.make(lambda: self._write_row(stage, is_closed=False)))
-
-    async def _write_row(self, stage: Stage, data: bytes = b"", *, is_closed: bool) -> None:
-        row = stage.row(is_closed=is_closed)
-        await self._ports.write([TableEntry(stage_key(stage.number), row.pack(data))])
-
-    async def close(self, user: str, number: int) -> Stage:
-        """Close a stage; it is then as durable as the store's setting says.
-
-        Closing it again does nothing.
-
-        Raises:
-            PreconditionFailed: It is unknown.
-            AccessRefused: It is another user's.
-            StreamDoesNotExist: It was open before the start, and its stream was deleted.
-            InternalError: The store refused; it is open still.
-        """
-        stage = await self._counted(user, number)
-        stage.used_ms = self._ports.clock_ms()
-        if stage.closing is None:
-            stage.closing = start(self._close(stage))
-        try:
-            await stage.closing
-        except StoreError as error:
-            stage.closing = None
-            raise self._not_stored(stage, error) from error
-        if number not in self._stages:
-            raise unknown(number)
-        return stage
-
-    async def _close(self, stage: Stage) -> None:
-        if stage.segment is not None:
-            await stage.segment.all_written()
-            await self._write_row(stage, is_closed=True)
-            return
-        await self._write_row(stage, b"".join(stage.held or ()), is_closed=True)
-        if self.usage.memory_bytes > MEMORY_BYTES_MAX // 2:
-            self._let_go(stage)
-
-    def _not_stored(self, stage: Stage, error: StoreError) -> Exception:
-        if stage.number not in self._stages or isinstance(error, NoSuchSegment):
-            return unknown(stage.number)
-        self._ports.refused(error)
-        shown = f"stage {stage.number} of stream {stage.stream!r}"
-        return InternalError(f"{shown} is not stored: {error}")
 
     def for_commit(self, user: str, sink: str, batch: int, numbers: Sequence[int]) -> list[Stage]:
         """Return the stages of a commit, in order.
@@ -263,7 +118,7 @@ class Stages(KeptStages):
             )
         found: dict[int, Stage] = {}
         for number in numbers:
-            stage = self._of(user, number)
+            stage = self.of(user, number)
             if number in found:
                 raise PreconditionFailed(f"stage {number} is named twice")
             if (stage.sink, stage.batch) != (sink, batch):
@@ -281,6 +136,124 @@ class Stages(KeptStages):
             return b"".join(stage.held)
         value = await self._ports.read(stage_key(stage.number))
         return b"" if value is None else StageRow.unpack(value)[1]
+
+    def restore(self, number: int, row: StageRow) -> None:
+        """Take over a row from before the start; of an open one `find_open` finds the bytes."""
+        self._ports.streams.storage.note_generation(number)
+        if row.is_closed:
+            self.put(restored(number, row))
+        else:
+            self._left_open[number] = row
+
+    async def find_open(self) -> None:
+        """Take over stages that were open when the server stopped. Raises StoreError."""
+        for number, row in self._left_open.items():
+            info = await find_segment(self._ports, number)
+            if info is None:
+                self._garbage.add((number, False))
+                continue
+            used_ms = max(row.used_ms, info.modified_at_ms)
+            self.put(
+                restored(number, dataclasses.replace(row, size_bytes=info.length, used_ms=used_ms))
+            )
+        self._left_open.clear()
+
+    def forget(self, stages: Iterable[Stage]) -> list[Stage]:
+        """Take stages out of memory; return those that were there."""
+        gone = [stage for stage in stages if self._stages.pop(stage.number, None) is not None]
+        for stage in gone:
+            theirs = self._by_user[stage.user]
+            del theirs[stage.number]
+            if not theirs:
+                del self._by_user[stage.user]
+            self.usage.add(stage.user, -stage.size_bytes)
+            self.let_go(stage)
+        return gone
+
+    async def discard(self, stages: Iterable[Stage]) -> None:
+        """Drop stages, with all that is stored of them; what is left is tried again by `look`."""
+        gone = self.forget(stages)
+        for stage in gone:
+            await _let_finish(stage)
+        self._garbage.update(
+            (stage.number, stage.has_segment)
+            for stage in gone
+            if stage.has_segment or stage.closing is not None
+        )
+        await self.collect()
+
+    async def collect(self) -> None:
+        """Remove what is still stored of stages that are gone; logs what stays."""
+        garbage = set(self._garbage)
+        if not garbage:
+            return
+        try:
+            await self.delete_segments(number for number, has_segment in garbage if has_segment)
+            await self._ports.remove([stage_key(number) for number, _ in garbage])
+        except StoreError as error:
+            log.warning(
+                "stages not deleted, tried again later virtual_host=%s stages=%d error=%s",
+                self._ports.virtual_host,
+                len(garbage),
+                error,
+            )
+        else:
+            self._garbage -= garbage
+
+    async def delete_segments(self, numbers: Iterable[int]) -> None:
+        """Delete segments of stages, as far as they are there. Raises StoreError."""
+        store = self._ports.store.for_removal
+        await delete_segments(store, map(self._ports.segment_of, numbers))
+
+    async def look(self) -> None:
+        """Drop stages that have expired, and what is left of others."""
+        age_ms = self.usage.limits.stage_expiry_s * _MS
+        before_ms = self._ports.now_for_age_ms(age_ms) - age_ms
+        expired = [stage for stage in self if stage.used_ms < before_ms and not stage.commit]
+        if expired:
+            log.warning(
+                "stages expired virtual_host=%s stages=%d bytes=%d",
+                self._ports.virtual_host,
+                len(expired),
+                sum(stage.size_bytes for stage in expired),
+            )
+        await self.discard(expired)
+
+    async def drop_strangers(
+        self, has_user: Callable[[str], bool], among: Collection[str] | None = None
+    ) -> None:
+        """Drop stages of users that are not there, of some or of all; those in a commit stay."""
+        users = self._by_user if among is None else among
+        gone = [stage for user in users if not has_user(user) for stage in self.of_user(user)]
+        if gone:
+            log.info(
+                "stages of deleted users dropped virtual_host=%s stages=%d bytes=%d",
+                self._ports.virtual_host,
+                len(gone),
+                sum(stage.size_bytes for stage in gone),
+            )
+        await self.discard(gone)
+
+    def let_go(self, stage: Stage) -> None:
+        """Hold a stage's chunks in memory no more."""
+        self.usage.memory_bytes -= stage.held_bytes
+        stage.held = None
+
+
+async def _let_finish(stage: Stage) -> None:
+    """Wait for work under way that would leave a segment or a row behind a deletion."""
+    if stage.making is not None:
+        await stage.making
+    if stage.closing is not None:
+        with suppress(StoreError):  # the caller that closes it gets the error
+            await stage.closing
+
+
+def unknown(number: int) -> PreconditionFailed:
+    """Return the refusal of a stage that is not there."""
+    return PreconditionFailed(
+        f"stage {number} is unknown: it expired, was discarded, or was lost when the server stopped"
+    )
 
 
 def require_sink(sink: str, batch: int) -> None:

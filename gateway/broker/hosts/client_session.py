@@ -200,6 +200,11 @@ class ClientSession(ABC):
         """Address that the client connected to."""
         return self._ports.local
 
+    @property
+    def transport(self) -> Transport:
+        """Facts of its socket that administrators see."""
+        return self._ports.transport
+
     def say(self, write: Callable[..., object], message: str, *args: object) -> None:
         """Log a line that any client could cause endlessly; rate-limited by `Refusals.say`."""
         self._host.authentication.refusals.say(write, self.address, message, *args)

@@ -8,14 +8,14 @@ cdef class Cursor:
     cdef public StreamLog log
     cdef public Lookahead _lookahead
     cdef public object _wake, _takes_regions, failure, _sieve, _call_woken
-    cdef public long long _next_offset, position, _failed_at, _fetched_at
+    cdef public long long next_offset, position, failed_at, _fetched_at
     cdef public Py_ssize_t _joined_bytes_max, _window_bytes, _ahead_bytes
-    cdef public bint _is_waiting, _is_closed, _was_late, is_sifting, _takes_shared
+    cdef public bint _is_waiting, _is_closed, _was_late, is_sifting, takes_shared
     cpdef Delivery next(self, bytearray scratch)
     cpdef Delivery _take_shared(self, Readers readers)
     @cython.locals(available="long long")
     cpdef Delivery _find_next(self, bytearray scratch)
     cpdef _step_over(self)
-    cpdef Delivery _next(self, long long available, bytearray scratch)
+    cpdef Delivery take_here(self, long long available, bytearray scratch)
     cpdef Delivery _alone(self, bytes glance, Py_ssize_t event_bytes)
     cpdef _woken(self)

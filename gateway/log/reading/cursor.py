@@ -52,6 +52,9 @@ class Cursor:
         is_sifting: `next` gave nothing because it had already passed many chunks that the filter
             does not let through. Call it again after others had their turn.
         failure: Why the bytes here cannot be read; the cursor gives nothing more then.
+        next_offset: The offset behind the last record that was given.
+        failed_at: The position where reading failed once.
+        takes_shared: It may give what another reader got, joined as that one wanted it.
     """
 
     def __init__(
@@ -70,17 +73,16 @@ class Cursor:
         self._takes_regions = takes_regions
         self._joined_bytes_max = chunk_bytes_max - HEADER_BYTES
         self._window_bytes = _GLANCE_BYTES
-        self._next_offset = 0
-        """The offset behind the last record that was given."""
+        self.next_offset = 0
         self._is_waiting = False
         self._is_closed = False
         self._was_late = False
         self.failure: StoreError | None = None
-        # The position where reading failed once, and the one that was fetched last.
-        self._failed_at = self._fetched_at = -1
+        self.failed_at = -1
+        self._fetched_at = -1  # the position that was fetched last
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
-        self._takes_shared = wanted is None
+        self.takes_shared = wanted is None
         # A reader with a filter skips most of the stream, so little is read ahead for it.
         self._ahead_bytes = 0 if wanted else _CHECK_BYTES
         self._call_woken = self._woken  # made once: each look-up makes an object
@@ -105,7 +107,7 @@ class Cursor:
         if self._is_waiting or self._is_closed or self.failure is not None:
             return None
         readers = self.log.readers
-        if readers.shared_at == self.position and self._takes_shared and self.log.failure is None:
+        if readers.shared_at == self.position and self.takes_shared and self.log.failure is None:
             return self._take_shared(readers)
         try:
             return self._find_next(scratch)
@@ -118,7 +120,7 @@ class Cursor:
         delivery = readers.shared
         assert delivery is not None
         self.position = readers.shared_end
-        self._next_offset = delivery.next_offset
+        self.next_offset = delivery.next_offset
         return delivery
 
     def _find_next(self, scratch: bytearray) -> Delivery | None:
@@ -140,14 +142,14 @@ class Cursor:
                 continue
             elif self.position < ahead.verified_to or ahead.is_verified(self.position):
                 begin = self.position
-                delivery = self._next(available, scratch)
-                if delivery is not None and delivery.chunk_id < self._next_offset:
+                delivery = self.take_here(available, scratch)
+                if delivery is not None and delivery.chunk_id < self.next_offset:
                     self._refuse(begin, delivery)
                     delivery = None
             else:
                 self._is_waiting = True
         if delivery is not None:
-            self._next_offset = delivery.next_offset
+            self.next_offset = delivery.next_offset
         if self._sieve is None and self.position + _AHEAD_BYTES > ahead.verified_to:
             ahead.go_on(self.position)
         return delivery
@@ -172,26 +174,26 @@ class Cursor:
         end = self.log.committed_length
         self.position, size = sieve.sift(self.position, end)
         if sieve.missing is not None:
-            self._fetch(*sieve.missing, fills=True)  # the sieve leaves what does not come
+            self.fetch(*sieve.missing, fills=True)  # the sieve leaves what does not come
         elif sieve.loading is not None:
             self._is_waiting = True
             sieve.loading.when_settled(self._call_woken)
         self.is_sifting = not size and not self._is_waiting and self.position < end
         return size
 
-    def _next(self, available: int, scratch: bytearray) -> Delivery | None:
+    def take_here(self, available: int, scratch: bytearray) -> Delivery | None:
         """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         readers, begin = self.log.readers, self.position
-        if self._failed_at == begin:
+        if self.failed_at == begin:
             self._window_bytes = DATA_POSITION  # one chunk, and nothing behind it
         glance_bytes = min(available, self._window_bytes, _GLANCE_BYTES)
         glance = self.log.reader.read_cached(begin, glance_bytes)
         if glance is None or len(glance) < DATA_POSITION:
-            self._fetch(begin, DATA_POSITION)
+            self.fetch(begin, DATA_POSITION)
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
         if event_bytes > available:
-            self._skip_bad(MALFORMED)
+            self.skip_bad(MALFORMED)
             return None
         if event_bytes >= ALONE_BYTES:
             return self._alone(glance, event_bytes)
@@ -214,7 +216,7 @@ class Cursor:
         size = HEADER_BYTES + header.data_bytes
         position = self.position + EVENT_HEAD_BYTES
         if EVENT_HEAD_BYTES + size > event_bytes:
-            self._skip_bad(MALFORMED)
+            self.skip_bad(MALFORMED)
             return None
         is_recent = self.position >= max(
             self.log.committed_length - _WARM_BYTES, self.log.index.trusted_position
@@ -223,7 +225,7 @@ class Cursor:
         if not is_recent and not reader.is_cached(position, size):
             if self._fetched_at != self.position:
                 self._fetched_at = self.position
-                self._fetch(self.position, event_bytes)
+                self.fetch(self.position, event_bytes)
                 return None
             takes_region = False  # the system has dropped it, the store has not
         region = reader.region(position, size) if takes_region else None
@@ -234,7 +236,7 @@ class Cursor:
         if region is None:
             head = self._whole(glance, EVENT_HEAD_BYTES, size)
             if len(head) < size:
-                self._fetch(self.position, event_bytes)
+                self.fetch(self.position, event_bytes)
                 return None
         self.position += event_bytes
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
@@ -251,14 +253,14 @@ class Cursor:
         They may come in pieces. Damage may spread them over two files. Bytes that were only just
         fetched are partly in the glance, so that a store need give them only once.
         """
-        data = self._read(self.position + place, size)
+        data = self.read(self.position + place, size)
         if len(data) < size:
             behind = len(glance)
-            rest = self._read(self.position + behind, place + size - behind)
+            rest = self.read(self.position + behind, place + size - behind)
             data = glance[place : place + size] + rest
         return data
 
-    def _read(self, position: int, size: int) -> bytes:
+    def read(self, position: int, size: int) -> bytes:
         """Read cached bytes, in as many pieces as the store gives; short if some are not there."""
         pieces: list[bytes] = []
         while size > 0:
@@ -281,7 +283,7 @@ class Cursor:
         if len(source) < event_bytes:
             source = self._whole(glance, 0, event_bytes)
         if len(source) < event_bytes:
-            self._fetch(self.position, event_bytes)
+            self.fetch(self.position, event_bytes)
             return None
         reason, place, written, count, records = join_chunks(
             source,
@@ -297,7 +299,7 @@ class Cursor:
             self._window_bytes = _GLANCE_BYTES
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason != NOT_JOINABLE:
-            self._skip_bad(reason, find_behind(self.log, self.position, source, reason))
+            self.skip_bad(reason, find_behind(self.log, self.position, source, reason))
             return None
         if count <= 1:
             self.position += event_bytes
@@ -318,13 +320,13 @@ class Cursor:
 
     # Fetching
 
-    def _fetch(self, position: int, size: int, *, fills: bool = False) -> None:
+    def fetch(self, position: int, size: int, *, fills: bool = False) -> None:
         """Have the store's thread read bytes (and some that follow) into memory, then wake.
 
         The bytes are dropped here: they stay in the operating system's cache.
         """
         self._is_waiting = True
-        if self._failed_at != self.position:
+        if self.failed_at != self.position:
             size = max(size, min(self.log.committed_length - position, self._ahead_bytes))
 
         def done(outcome: int | StoreError) -> None:
@@ -338,8 +340,8 @@ class Cursor:
 
     def _failed(self, error: StoreError) -> None:
         """Try again, but only once at a position."""
-        is_again = self._failed_at == self.position
-        self._failed_at = self.position
+        is_again = self.failed_at == self.position
+        self.failed_at = self.position
         self._end_or_retry(error, is_again)
 
     def _end_or_retry(self, error: StoreError, is_again: bool) -> None:  # noqa: FBT001 - a callback
@@ -359,6 +361,6 @@ class Cursor:
             )
         self._woken()
 
-    def _skip_bad(self, reason: int, found: int = 0) -> None:
+    def skip_bad(self, reason: int, found: int = 0) -> None:
         """Skip the damaged bytes here, up to the next chunk (at `found`, if one was found)."""
         self.position = self._lookahead.skip(self.position, reason, found)

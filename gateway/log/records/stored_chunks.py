@@ -31,7 +31,7 @@ class StoredChunks(Cursor):
         super().__init__(
             stream_log, position, wake, chunk_bytes_max=_WINDOW_BYTES, takes_regions=False
         )
-        self._takes_shared = False  # they may be joined
+        self.takes_shared = False  # they may be joined
         self._window = b""
         # Positions in the segment: the window's start, and the end of its checked chunks.
         self._window_from = self._sound_to = 0
@@ -40,11 +40,11 @@ class StoredChunks(Cursor):
 
     def go_back(self) -> int:
         """Step back before the last chunk, so that it is read again; return its first offset."""
-        self.position, self._next_offset = self._last
+        self.position, self.next_offset = self._last
         self._window, self._sound_to = b"", 0
-        return self._next_offset
+        return self.next_offset
 
-    def _next(self, available: int, scratch: bytearray) -> Delivery | None:
+    def take_here(self, available: int, scratch: bytearray) -> Delivery | None:
         """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         del scratch
         if not self._window_from <= self.position < self._sound_to and not self._look(available):
@@ -64,19 +64,19 @@ class StoredChunks(Cursor):
         """Read and check the next window; False if its first chunk is missing or damaged."""
         begin = self.position
         # Where reading failed once, only one chunk is read, and nothing behind it.
-        size = DATA_POSITION if self._failed_at == begin else _WINDOW_BYTES
+        size = DATA_POSITION if self.failed_at == begin else _WINDOW_BYTES
         window = self.log.reader.read_cached(begin, min(available, size)) or b""
         if len(window) < DATA_POSITION:
-            self._fetch(begin, DATA_POSITION)
+            self.fetch(begin, DATA_POSITION)
             return False
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(window[4:EVENT_HEAD_BYTES], "big")
         if event_bytes > available:
-            self._skip_bad(MALFORMED)
+            self.skip_bad(MALFORMED)
             return False
         if len(window) < event_bytes:
-            window += self._read(begin + len(window), event_bytes - len(window))
+            window += self.read(begin + len(window), event_bytes - len(window))
         if len(window) < event_bytes:
-            self._fetch(begin, event_bytes)
+            self.fetch(begin, event_bytes)
             return False
         # The first offset is believed: its seal covers it, or the cursor has compared it.
         first = unpack_header(window, EVENT_HEAD_BYTES).chunk_id
@@ -84,8 +84,8 @@ class StoredChunks(Cursor):
         if not found.end:
             # The index knows the chunk behind the span; this looks for one before that.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
-            window += self._read(begin + len(window), end - begin - len(window))
-            self._skip_bad(found.reason, find_behind(self.log, begin, window, found.reason))
+            window += self.read(begin + len(window), end - begin - len(window))
+            self.skip_bad(found.reason, find_behind(self.log, begin, window, found.reason))
             return False
         self._window, self._window_from, self._sound_to = window, begin, begin + found.end
         return True

@@ -50,7 +50,23 @@ class Owner:
 
 
 class PlainEdge:
-    """A connected socket."""
+    """A connected socket: its owner gets what comes in, the peer what was queued.
+
+    An edge of another kind than plain TCP overrides `readable`, `send_queued`, `queued_bytes` and
+    `tls_details`.
+
+    Attributes:
+        loop: The event loop.
+        connected: The socket.
+        queue: What was written and is still to be sent, in order.
+        region_sent: How much of the first in the queue was sent, if that is a region.
+        owner: Told what happens; None before the start and after the end.
+        is_reading: It looks for what comes in.
+        is_closed: The socket is closed.
+        closes_when_sent: FIN follows what is queued.
+        received_bytes: Bytes that came in.
+        sent_bytes: Bytes that went out.
+    """
 
     takes_regions = True
 
@@ -64,17 +80,17 @@ class PlainEdge:
         connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._loop = loop
-        self._socket = connected
+        self.loop = loop
+        self.connected = connected
         self._closed = closed
         self._fileno = connected.fileno()
-        self._queue: list[bytes | memoryview | Region] = []
-        self._region_sent = 0
-        self._owner: Owner | None = None
-        self._is_reading = False
+        self.queue: list[bytes | memoryview | Region] = []
+        self.region_sent = 0
+        self.owner: Owner | None = None
+        self.is_reading = False
         self._is_writing = False
-        self._is_closed = False
-        self._closes_when_sent = False
+        self.is_closed = False
+        self.closes_when_sent = False
         self._lingering: asyncio.TimerHandle | None = None
         self._stuck_at = -1
         self.received_bytes = 0
@@ -82,54 +98,56 @@ class PlainEdge:
 
     def start(self, owner: Owner) -> None:
         """Begin reading for `owner`."""
-        self._owner = owner
+        self.owner = owner
         self.resume_reading()
 
     @property
     def is_drained(self) -> bool:
         """True if everything queued is with the operating system."""
-        return not self._queue
+        return not self.queue
 
     @property
     def local(self) -> str:
         """Address that the peer connected to; empty once the socket is closed."""
         try:
-            host, port = self._socket.getsockname()[:2]
+            host, port = self.connected.getsockname()[:2]
         except OSError:
             return ""
         return f"{host}:{port}"
 
     def transport(self) -> Transport:
         """Return what administrators are told of the socket."""
-        return Transport(self.received_bytes, self.sent_bytes, self._tls_details())
+        return Transport(self.received_bytes, self.sent_bytes, self.tls_details())
 
-    def _tls_details(self) -> TlsDetails | None:
+    def tls_details(self) -> TlsDetails | None:
+        """Return what administrators are told of TLS; None without it."""
         return None
 
     # Reading
 
     def pause_reading(self) -> None:
         """Leave what comes in the operating system's buffer."""
-        if self._is_reading:
-            self._is_reading = False
-            self._loop.remove_reader(self._fileno)
+        if self.is_reading:
+            self.is_reading = False
+            self.loop.remove_reader(self._fileno)
 
     def resume_reading(self) -> None:
         """Read again."""
-        if not self._is_reading and not self._is_closed and not self._closes_when_sent:
-            self._is_reading = True
-            self._loop.add_reader(self._fileno, self._readable)
+        if not self.is_reading and not self.is_closed and not self.closes_when_sent:
+            self.is_reading = True
+            self.loop.add_reader(self._fileno, self.readable)
 
-    def _readable(self) -> None:
-        if self._owner is None:
+    def readable(self) -> None:
+        """Read what the socket has, and hand it to the owner."""
+        if self.owner is None:
             return
         try:
-            size = receive_into(self._fileno, self._owner.place())
+            size = receive_into(self._fileno, self.owner.place())
         except OSError:
             size = 0
         if size > 0:
             self.received_bytes += size
-            self._owner.received(size)
+            self.owner.received(size)
         elif size == 0:
             self.abort()
 
@@ -137,44 +155,48 @@ class PlainEdge:
 
     def write(self, frame: bytes | memoryview) -> None:
         """Queue bytes; `flush` sends them."""
-        if not self._is_closed:
-            self._queue.append(frame)
+        if not self.is_closed:
+            self.queue.append(frame)
 
     def write_region(self, region: Region) -> None:
         """Queue a region of a file; it is released when it has been sent or dropped."""
-        if self._is_closed:
+        if self.is_closed:
             region.release()
         else:
-            self._queue.append(region)
+            self.queue.append(region)
 
     def flush(self) -> bool:
         """Send as much as the socket takes; True if that was all."""
-        if self._is_writing or self._is_closed:
+        if self._is_writing or self.is_closed:
             return False
         return self._send()
 
     def _send(self) -> bool:
         try:
-            while self._queue:
-                self._send_first()
+            self.send_queued()
         except (BlockingIOError, InterruptedError):
             if not self._is_writing:
                 self._is_writing = True
-                self._loop.add_writer(self._fileno, self._write_on)
+                self.loop.add_writer(self._fileno, self._write_on)
             return False
         except OSError:
             self.abort()
             return False
         if self._is_writing:
             self._is_writing = False
-            self._loop.remove_writer(self._fileno)
-        if self._closes_when_sent:
+            self.loop.remove_writer(self._fileno)
+        if self.closes_when_sent:
             self._finish()
         return True
 
+    def send_queued(self) -> None:
+        """Send everything queued. Raises BlockingIOError: the socket takes no more now."""
+        while self.queue:
+            self._send_first()
+
     def _send_first(self) -> None:
-        first = self._queue[0]
-        if type(first) is bytes and len(self._queue) == 1:
+        first = self.queue[0]
+        if type(first) is bytes and len(self.queue) == 1:
             self._send_last(first)
         elif isinstance(first, bytes | memoryview):
             self._send_bytes()
@@ -182,61 +204,61 @@ class PlainEdge:
             self._send_region(first)
 
     def _write_on(self) -> None:
-        if self._send() and self._owner is not None and not self._is_closed:
-            self._owner.writable()
+        if self._send() and self.owner is not None and not self.is_closed:
+            self.owner.writable()
 
     def _send_last(self, frame: bytes) -> None:
         """Send the only frame: the common case."""
         size = len(frame)
         if size > _SMALL_SEND_BYTES:
-            sent = self._socket.send(frame)  # others run meanwhile
+            sent = self.connected.send(frame)  # others run meanwhile
         else:
             sent = send_bytes(self._fileno, frame)
             if sent < 0:
                 raise BlockingIOError
         self.sent_bytes += sent
         if sent == size:
-            self._queue.pop()
+            self.queue.pop()
         else:
-            self._queue[0] = memoryview(frame)[sent:]
+            self.queue[0] = memoryview(frame)[sent:]
 
     def _send_bytes(self) -> None:
         """Send the frames in front, as many as fit in one call; more to come is announced."""
         frames: list[bytes | memoryview] = []
-        for item in self._queue:
+        for item in self.queue:
             if len(frames) == _GATHERED_FRAMES or not isinstance(item, bytes | memoryview):
                 break
             frames.append(item)
-        flags = _MSG_MORE if len(frames) < len(self._queue) else 0
+        flags = _MSG_MORE if len(frames) < len(self.queue) else 0
         if len(frames) == 1:
-            sent = self._socket.send(frames[0], flags)
+            sent = self.connected.send(frames[0], flags)
         else:
-            sent = self._socket.sendmsg(frames, (), flags)
+            sent = self.connected.sendmsg(frames, (), flags)
         self.sent_bytes += sent
         whole = 0
         for frame in frames:
             if sent < len(frame):
-                self._queue[whole] = memoryview(frame)[sent:]
+                self.queue[whole] = memoryview(frame)[sent:]
                 break
             sent -= len(frame)
             whole += 1
-        del self._queue[:whole]
+        del self.queue[:whole]
 
     def _send_region(self, region: Region) -> None:
-        left = region.size - self._region_sent
+        left = region.size - self.region_sent
         sent = os.sendfile(
             self._fileno,
             region.fileno,
-            region.position + self._region_sent,
+            region.position + self.region_sent,
             min(left, _SENDFILE_BYTES),
         )
         if sent == 0:
             raise OSError("the file ends before the region")
         self.sent_bytes += sent
-        self._region_sent += sent
+        self.region_sent += sent
         if sent == left:
-            self._region_sent = 0
-            self._queue.pop(0)
+            self.region_sent = 0
+            self.queue.pop(0)
             region.release()
 
     def left_bytes(self) -> int:
@@ -244,17 +266,18 @@ class PlainEdge:
         waiting = bytes(_OF_INT.size)
         with contextlib.suppress(OSError):  # not every system tells it
             waiting = fcntl.ioctl(self._fileno, termios.TIOCOUTQ, waiting)
-        return self._queued_bytes() + int(_OF_INT.unpack(waiting)[0])
+        return self.queued_bytes() + int(_OF_INT.unpack(waiting)[0])
 
-    def _queued_bytes(self) -> int:
-        size = -self._region_sent
-        for each in self._queue:
+    def queued_bytes(self) -> int:
+        """Return how many bytes the socket has not taken."""
+        size = -self.region_sent
+        for each in self.queue:
             size += len(each) if isinstance(each, bytes | memoryview) else each.size
         return size
 
     def is_stuck_on_deleted(self) -> bool:
         """Return whether it sends from a deleted file, and nothing went out since the last call."""
-        if not self._queue or not any(map(_is_of_deleted, self._queue)):
+        if not self.queue or not any(map(_is_of_deleted, self.queue)):
             self._stuck_at = -1
             return False
         is_stuck = self._stuck_at == self.sent_bytes
@@ -265,30 +288,30 @@ class PlainEdge:
 
     def close_when_sent(self) -> None:
         """Send what is queued, then FIN; what still comes in is not handled."""
-        if self._closes_when_sent or self._is_closed:
+        if self.closes_when_sent or self.is_closed:
             return
         self.pause_reading()
-        self._closes_when_sent = True
-        if not self._queue:
-            self._finish()
+        self.closes_when_sent = True
+        if self.is_drained:
+            self._send()
 
     def _finish(self) -> None:
         """Send FIN, then take in for a moment what still comes: unread bytes would make it RST."""
         try:
-            self._socket.shutdown(socket.SHUT_WR)
+            self.connected.shutdown(socket.SHUT_WR)
         except OSError:
             self.abort()
             return
-        owner, self._owner = self._owner, None
+        owner, self.owner = self.owner, None
         if owner is not None:
             owner.lost()
-        self._loop.add_reader(self._fileno, self._discard)
-        self._is_reading = True
-        self._lingering = self._loop.call_later(_LINGER_S, self.abort)
+        self.loop.add_reader(self._fileno, self._discard)
+        self.is_reading = True
+        self._lingering = self.loop.call_later(_LINGER_S, self.abort)
 
     def _discard(self) -> None:
         try:
-            is_over = not self._socket.recv(_DISCARDED_BYTES)
+            is_over = not self.connected.recv(_DISCARDED_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -298,23 +321,23 @@ class PlainEdge:
 
     def abort(self) -> None:
         """Close now; what is queued is dropped."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         if self._lingering is not None:
             self._lingering.cancel()
         self.pause_reading()
         if self._is_writing:
             self._is_writing = False
-            self._loop.remove_writer(self._fileno)
-        for item in self._queue:
+            self.loop.remove_writer(self._fileno)
+        for item in self.queue:
             if not isinstance(item, bytes | memoryview):
                 item.release()
-        self._queue.clear()
-        self._socket.close()
+        self.queue.clear()
+        self.connected.close()
         if self._closed is not None:
             self._closed(self)
-        owner, self._owner = self._owner, None
+        owner, self.owner = self.owner, None
         if owner is not None:
             owner.lost()
 

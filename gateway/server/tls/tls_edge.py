@@ -81,7 +81,7 @@ class TlsEdge(PlainEdge):
         end = str(found.get("notAfter", ""))
         return not end or ssl.cert_time_to_seconds(end) < time.time()
 
-    def _tls_details(self) -> TlsDetails:
+    def tls_details(self) -> TlsDetails:
         cipher = self._tls.cipher()
         name = "" if cipher is None else cipher[0]
         return TlsDetails(self._tls.version() or "", name, self.peer_certificate())
@@ -89,28 +89,28 @@ class TlsEdge(PlainEdge):
     @property
     def is_drained(self) -> bool:
         """True if everything queued is with the operating system."""
-        return not self._queue and not self._sealed
+        return not self.queue and not self._sealed
 
-    def _queued_bytes(self) -> int:
-        return super()._queued_bytes() + len(self._sealed)
+    def queued_bytes(self) -> int:
+        return super().queued_bytes() + len(self._sealed)
 
     # Reading
 
     def resume_reading(self) -> None:
         """Read again; first what has been read from the socket already."""
         super().resume_reading()
-        if self._is_reading and not self._is_taking and self._has_kept():
-            self._loop.call_soon(self._take)
+        if self.is_reading and not self._is_taking and self._has_kept():
+            self.loop.call_soon(self._take)
 
     def _has_kept(self) -> bool:
         return self._incoming.pending > 0 or self._tls.pending() > 0 or self._is_ended
 
-    def _readable(self) -> None:
-        if self._owner is None:
+    def readable(self) -> None:
+        if self.owner is None:
             return
-        room = max(_READ_BYTES_MIN, len(self._owner.place()))
+        room = max(_READ_BYTES_MIN, len(self.owner.place()))
         try:
-            size = self._socket.recv_into(_raw, min(room, _READ_BYTES))
+            size = self.connected.recv_into(_raw, min(room, _READ_BYTES))
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -127,16 +127,16 @@ class TlsEdge(PlainEdge):
         """Hand over what has come, as long as the owner reads."""
         self._is_taking = True
         try:
-            while self._is_reading and self._owner is not None and self._has_kept():
+            while self.is_reading and self.owner is not None and self._has_kept():
                 if self._is_ended:
                     self.abort()
                     return
-                size = self._open_into(self._owner.place())
+                size = self._open_into(self.owner.place())
                 if size:
-                    self._owner.received(size)
+                    self.owner.received(size)
         finally:
             self._is_taking = False
-        if self._outgoing.pending and not self._is_closed:
+        if self._outgoing.pending and not self.is_closed:
             self.flush()
 
     def _open_into(self, place: memoryview) -> int:
@@ -160,33 +160,18 @@ class TlsEdge(PlainEdge):
 
     # Writing
 
-    def _send(self) -> bool:
-        try:
-            while self._sealed or self._queue or self._outgoing.pending or self._seal_end():
-                if not self._sealed:
-                    self._seal()
-                sent = self._socket.send(self._sealed)
-                self.sent_bytes += sent
-                self._sealed = self._sealed[sent:]
-        except (BlockingIOError, InterruptedError):
-            if not self._is_writing:
-                self._is_writing = True
-                self._loop.add_writer(self._fileno, self._write_on)
-            return False
-        except OSError:  # of OpenSSL too
-            self.abort()
-            return False
-        if self._is_writing:
-            self._is_writing = False
-            self._loop.remove_writer(self._fileno)
-        if self._closes_when_sent:
-            self._finish()
-        return True
+    def send_queued(self) -> None:
+        while self._sealed or self.queue or self._outgoing.pending or self._seal_end():
+            if not self._sealed:
+                self._seal()
+            sent = self.connected.send(self._sealed)
+            self.sent_bytes += sent
+            self._sealed = self._sealed[sent:]
 
     def _seal(self) -> None:
         """Make records of what is first in the queue."""
         size = 0
-        while self._queue and size < _SEALED_BYTES:
+        while self.queue and size < _SEALED_BYTES:
             size += self._take_first(_plain[size:])
         position = 0
         while position < size:
@@ -195,45 +180,36 @@ class TlsEdge(PlainEdge):
 
     def _take_first(self, place: memoryview) -> int:
         """Copy of the first in the queue what fits; return how many bytes."""
-        first = self._queue[0]
+        first = self.queue[0]
         if not isinstance(first, bytes | memoryview):
             return self._take_region(first, place)
         size = min(len(first), len(place))
         if size == len(first):
             place[:size] = first
-            self._queue.pop(0)
+            self.queue.pop(0)
         else:
             view = memoryview(first)
             place[:size] = view[:size]
-            self._queue[0] = view[size:]
+            self.queue[0] = view[size:]
         return size
 
     def _take_region(self, region: Region, place: memoryview) -> int:
-        left = region.size - self._region_sent
-        size = os.preadv(region.fileno, [place[:left]], region.position + self._region_sent)
+        left = region.size - self.region_sent
+        size = os.preadv(region.fileno, [place[:left]], region.position + self.region_sent)
         if size == 0:
             raise OSError("the file ends before the region")
-        self._region_sent += size
+        self.region_sent += size
         if size == left:
-            self._region_sent = 0
-            self._queue.pop(0)
+            self.region_sent = 0
+            self.queue.pop(0)
             region.release()
         return size
 
     # Closing
 
-    def close_when_sent(self) -> None:
-        """Send what is queued, then the ends of TLS and of the connection."""
-        if self._closes_when_sent or self._is_closed:
-            return
-        self.pause_reading()
-        self._closes_when_sent = True
-        if self.is_drained:
-            self._send()
-
     def _seal_end(self) -> bool:
         """Say that nothing more comes, once all is sent; True if that is to be sent now."""
-        if not self._closes_when_sent or self._is_end_sealed:
+        if not self.closes_when_sent or self._is_end_sealed:
             return False
         self._is_end_sealed = True
         with contextlib.suppress(ssl.SSLError):

@@ -61,7 +61,7 @@ class TlsListener(Listener):
         self._user_named = user_of
         self._handshakes_max = handshakes_max
         self._handshake_timeout_s = handshake_timeout_s
-        self._threads = Threads(self._loop, _THREADS, name="tls", begin=lower_priority)
+        self._threads = Threads(self.shared.loop, _THREADS, name="tls", begin=lower_priority)
         self._look_before = Look(self.protocol, shared.open_ports, shared.say)
         self._greetings: dict[Greeting, tuple[str, int]] = {}
         self._shaking: PreLogin[Greeting] = PreLogin(handshakes_max)
@@ -82,18 +82,18 @@ class TlsListener(Listener):
         for greeting in list(self._greetings):
             greeting.end("the server stops")
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         return self._threads.waiting_count > _WAITING_MAX
 
-    def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
+    def welcome(self, connected: socket.socket, host: str, port: int) -> None:
         greeting = Greeting(
-            self._loop,
+            self.shared.loop,
             connected,
             self._contexts.current,
             self._threads,
             done=self._greeted,
             failed=self._failed,
-            closed=self._sockets.discard,
+            closed=self.sockets.discard,
             look=self._look_before,
             peer=f"{host}:{port}",
         )
@@ -101,15 +101,15 @@ class TlsListener(Listener):
         other = self._shaking.in_the_way(host, is_full=is_full)
         if other is not None:
             other.end("too many handshakes are under way")
-        self._sockets.add(greeting, host)
+        self.sockets.add(greeting, host)
         self._greetings[greeting] = host, port
         self._shaking.add(greeting, host)
         greeting.start(self._handshake_timeout_s)
 
     def _greeted(self, greeting: Greeting, edge: TlsEdge) -> None:
         host, port = self._leave(greeting)
-        self._sockets.replace(greeting, edge)
-        self._serve(edge, host, port, self._user_of(edge, host))
+        self.sockets.replace(greeting, edge)
+        self.serve(edge, host, port, self._user_of(edge, host))
 
     def _user_of(self, edge: TlsEdge, host: str) -> str | None:
         """Return the user of the client's certificate; None if clients are not asked for one."""
@@ -122,16 +122,16 @@ class TlsListener(Listener):
             return self._user_named(certificate)
         except ValueError as error:
             line = "certificate names nobody peer=%s error=%s"
-            self._shared.say(log.warning, host, line, host, repr(error))
+            self.shared.say(log.warning, host, line, host, repr(error))
             return ""
 
     def _failed(self, greeting: Greeting, reason: str, farewell: PlainEdge | None) -> None:
         host, port = self._leave(greeting)
         if farewell is not None:
-            self._sockets.replace(greeting, farewell)
+            self.sockets.replace(greeting, farewell)
         if reason:
             line = "tls handshake failed peer=%s reason=%s"
-            self._shared.say(log.warning, host, line, f"{host}:{port}", reason)
+            self.shared.say(log.warning, host, line, f"{host}:{port}", reason)
 
     def _leave(self, greeting: Greeting) -> tuple[str, int]:
         self._shaking.remove(greeting)

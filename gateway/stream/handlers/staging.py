@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from gateway.broker.commits.stages import Stages
+from gateway.broker.commits.stage_filling import StageFilling
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from hutch.formats.chunk import HEADER_BYTES
@@ -21,7 +21,7 @@ async def open_stage(link: Link, request: p.OpenStage) -> p.StageOpened:
     link.require(Permission.WRITE, request.stream)
     await _disk_alarm_is_over(link)
     link.require(Permission.WRITE, request.stream)
-    opened = _stages(link).open(link.user, request.sink, request.batch, request.stream)
+    opened = _filling(link).open(link.user, request.sink, request.batch, request.stream)
     return p.StageOpened(ResponseCode.OK, None, opened.number)
 
 
@@ -34,7 +34,7 @@ async def stage(link: Link, request: p.StageRecords) -> p.StageFilled:
             f"stage {request.stage}: {len(request.data)} bytes at once, a chunk has {bytes_max}",
         )
     await _disk_alarm_is_over(link)
-    stored = await _stages(link).add(
+    stored = await _filling(link).add(
         link.user,
         request.stage,
         request.sequence,
@@ -47,7 +47,7 @@ async def stage(link: Link, request: p.StageRecords) -> p.StageFilled:
 
 async def close_stage(link: Link, request: p.CloseStage) -> p.StageClosed:
     """Close a stage; it is stored when this is answered."""
-    closed = await _stages(link).close(link.user, request.stage)
+    closed = await _filling(link).close(link.user, request.stage)
     return p.StageClosed(ResponseCode.OK, None, closed.records, closed.size_bytes)
 
 
@@ -73,7 +73,7 @@ async def commit_stages(link: Link, request: p.CommitStages) -> p.StagesCommitte
 
 async def discard_stages(link: Link, request: p.DiscardStages) -> p.Outcome:
     """Drop stages; those that are not there, or are committed, are passed over."""
-    stages = _stages(link)
+    stages = link.virtual_host.commits.stages
     await stages.discard(stages.own(link.user, request.stages))
     return _DONE
 
@@ -84,8 +84,8 @@ async def sink_state(link: Link, request: p.SinkState) -> p.SinkStateReply:
     return p.SinkStateReply(ResponseCode.OK, None, last_batch, number)
 
 
-def _stages(link: Link) -> Stages:
-    return link.virtual_host.commits.stages
+def _filling(link: Link) -> StageFilling:
+    return link.virtual_host.commits.filling
 
 
 async def _disk_alarm_is_over(link: Link) -> None:

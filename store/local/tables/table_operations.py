@@ -54,9 +54,9 @@ class TableOperations(SegmentOperations):
     def create_table(self, name: str, *, done: Done[None], key_length: int = 0) -> None:
         if not 0 <= key_length <= KEY_BYTES_MAX:
             error = InvalidArgument(f"key length {key_length} is not in 0 … {KEY_BYTES_MAX}")
-            self._rounds.after_all(partial(done, error), [name])
+            self.rounds.after_all(partial(done, error), [name])
         else:
-            self._create(name, key_length, done, None)
+            self.create(name, key_length, done, None)
 
     def delete_table(self, name: str, *, done: Done[None], must_be_empty: bool = False) -> None:
         found = self._find_table(name, done)
@@ -155,7 +155,7 @@ class TableOperations(SegmentOperations):
 
             self._entries.values(segment, present, answer)
 
-        self._rounds.after(segment, look_up)
+        self.rounds.after(segment, look_up)
 
     def iterate_table(
         self,
@@ -194,7 +194,7 @@ class TableOperations(SegmentOperations):
 
             self._entries.values(segment, page, answer)
 
-        self._rounds.after(segment, lambda: self._when_in_order(table, look_up))
+        self.rounds.after(segment, lambda: self._when_in_order(table, look_up))
 
     def _when_in_order(self, table: Table, call: Callable[[], object]) -> None:
         """Call something when the keys of a table are in order, which may take some turns."""
@@ -204,7 +204,7 @@ class TableOperations(SegmentOperations):
 
     def _put_in_order(self, table: Table) -> None:
         if not table.is_in_order():
-            self._call_soon(self._put_in_order, table)
+            self.call_soon(self._put_in_order, table)
             return
         calls, table.when_ordered = table.when_ordered, []
         for call in calls:
@@ -235,13 +235,13 @@ class TableOperations(SegmentOperations):
             wanted = DeltaRange(whole, state.length, table.seed, count, should_clear=should_clear)
             self._entries.delta(segment, wanted, done)
 
-        self._rounds.after(segment, look_up)
+        self.rounds.after(segment, look_up)
 
     def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
         found = self._find_table(name, done)
         if found is not None:
             segment, table = found
-            self._rounds.after(
+            self.rounds.after(
                 segment,
                 lambda: done(self.alive(segment) or (info_of(segment), len(table.index))),
             )

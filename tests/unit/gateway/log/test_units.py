@@ -338,7 +338,7 @@ def test_on_a_full_disk_a_unit_is_not_written_and_goes_when_there_is_room(kind: 
 
     if kind == "large":  # a small one is an append like others, and fails the log like others
         assert log.failure is None
-        assert ASIDE not in rig.store._catalogue.names  # type: ignore[attr-defined]
+        assert ASIDE not in rig.store.catalogue.names  # type: ignore[attr-defined]
         rig.commit(log, b"b", sink=sink)
         assert sink.confirmed == [1, 1]
     disk.capacity = None

@@ -205,7 +205,7 @@ async def test_a_client_that_does_not_read_is_not_read(house: House, opened: Ope
         while not connection.pause:
             client.writer.write(line)
             await asyncio.sleep(0)
-    assert not connection.edge._is_reading
+    assert not connection.edge.is_reading
     assert connection._backlog_bytes < BACKLOG_PAUSE_BYTES + (2 << 20)
     client.writer.write(b"end\n")
     client.writer.transport.resume_reading()  # type: ignore[attr-defined]

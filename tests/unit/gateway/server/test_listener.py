@@ -129,14 +129,14 @@ async def test_sockets_that_are_saying_farewell_count_and_give_way(listener: Lis
         await loop.sock_sendall(client, b"\xff\xff\xff\xff")  # too large: ends the connection
         assert await answer_of(client) == b""
     assert not listener.connections
-    assert len(listener._sockets) == SOCKETS_MAX
+    assert len(listener.sockets) == SOCKETS_MAX
 
     with await connect(listener, ELSEWHERE):
         await until(lambda: len(listener.connections) == 1)
-        assert len(listener._sockets) == SOCKETS_MAX
+        assert len(listener.sockets) == SOCKETS_MAX
         closed(clients)
-        await until(lambda: len(listener._sockets) == 1)
-    await until(lambda: not len(listener._sockets))
+        await until(lambda: len(listener.sockets) == 1)
+    await until(lambda: not len(listener.sockets))
 
 
 def test_who_comes_before_the_start_is_refused() -> None:
@@ -214,7 +214,7 @@ async def test_one_address_has_half_of_the_sockets_at_most_for_strangers(
     for client in flood[: -SOCKETS_MAX // 2]:
         assert await answer_of(client) == b""
 
-    assert len(listener._sockets) == SOCKETS_MAX // 2
+    assert len(listener.sockets) == SOCKETS_MAX // 2
     others = [await connect(listener, THERE) for _ in range(SOCKETS_MAX // 2)]
     await until(lambda: len(listener.connections) == SOCKETS_MAX)
     closed(flood + others)

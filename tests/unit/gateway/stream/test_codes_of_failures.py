@@ -109,7 +109,7 @@ def test_a_stream_that_takes_nothing_until_a_restart_takes_no_publishers(
         client.broker.settle("s")
     store = client.broker.store_rig.store
     assert isinstance(store, LocalStore)
-    (segment,) = [each for each in store._catalogue.names.values() if not each.is_table]
+    (segment,) = [each for each in store.catalogue.names.values() if not each.is_table]
     segment.failure = SegmentFailed("for the test")
     segment.block()
     client.publish(1, (2, b"refused"))

@@ -89,7 +89,7 @@ def test_a_journal_file_is_harmed(
 
     assert "journal" in caplog.text
     assert [each.levelname for each in caplog.records].count("ERROR") >= 1
-    names = rig.store._catalogue.names
+    names = rig.store.catalogue.names
     assert rig.content("old") == EARLIER
     if "a" in names:
         content = rig.content("a")

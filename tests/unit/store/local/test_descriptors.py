@@ -96,7 +96,7 @@ def test_a_checkpoint_that_cannot_open_a_file_costs_its_segment_nothing() -> Non
     rig = opened(disk, Durability.OS)
     session = rig.session("a")
     rig.do(session.append, BULK, 1)
-    (file,) = rig.store._catalogue.dirty
+    (file,) = rig.store.catalogue.dirty
     close_by_hand(rig, file)
     leave(disk, 0)
     results: list[StoreError | None] = []

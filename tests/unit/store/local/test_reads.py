@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> DirectoryFiles:
 def test_a_region_is_the_place_in_the_file(files: DirectoryFiles) -> None:
     rig = opened(files, data_file_bytes=10)
     for part in (b"0123456789", b"abcdefghij"):
-        rig.create("a", part) if not rig.store._catalogue.names else rig.fill("a", part)
+        rig.create("a", part) if not rig.store.catalogue.names else rig.fill("a", part)
     reader = rig.reader("a")
     region = reader.region(13, 100)
     assert region is not None
@@ -178,7 +178,7 @@ def test_a_read_that_was_given_up_is_forgotten() -> None:
     waiting = rig.start(rig.store.read, "a", 0, 10, wait=True)
     rig.loop.run_for(0.01)
     waiting.returned()
-    assert not rig.store._catalogue.names["a"].waiters
+    assert not rig.store.catalogue.names["a"].waiters
     rig.fill("a", b"x")
     assert not waiting.is_done
     rig.close()

@@ -26,7 +26,7 @@ rig = opened(DirectoryFiles(Path(sys.argv[1])), Durability(sys.argv[2]), data_fi
              inline_bytes_max=4_096)
 names = ["a", "b", "c"]
 for name in names:
-    if name not in rig.store._catalogue.names:
+    if name not in rig.store.catalogue.names:
         rig.create(name)
 sessions = {name: rig.writer(name, WRITER) for name in names}
 number = max(0, *(session.event_number for session in sessions.values()))

@@ -73,7 +73,7 @@ def test_the_files_of_a_segment_that_is_truncated_again_and_again_go_soon(tmp_pa
 
     rig.loop.run_until(lambda: taken() <= (6 + 3) * mib)
     assert len(rig.content("a")) == 6 * mib
-    assert len(rig.store._catalogue.names["a"].pending.extents) < 10
+    assert len(rig.store.catalogue.names["a"].pending.extents) < 10
     rig.close()
 
 
@@ -83,7 +83,7 @@ def test_a_file_can_be_filled_to_its_last_byte() -> None:
     for number in range(1, 6):
         rig.do(session.append, bytes(ALLOCATE_FROM), number)
     assert len(rig.content("a")) == 5 * ALLOCATE_FROM
-    assert len(rig.store._catalogue.names["a"].committed.extents) == 3
+    assert len(rig.store.catalogue.names["a"].committed.extents) == 3
     rig.close()
 
 

@@ -55,17 +55,17 @@ class StagingRig:
     # Staging
 
     def open(self, stream: str = "a", *, user: str = USER, sink: str = SINK, batch: int = 0) -> int:
-        return self.commits.stages.open(user, sink, batch, stream).number
+        return self.commits.filling.open(user, sink, batch, stream).number
 
     def add(
         self, number: int, records: Sequence[bytes], sequence: int = 0, *, user: str = USER
     ) -> None:
         data = b"".join(map(encode, records))
         count = len(records)
-        self.run(self.commits.stages.add(user, number, sequence, count, count, data))
+        self.run(self.commits.filling.add(user, number, sequence, count, count, data))
 
     def close(self, number: int, *, user: str = USER) -> None:
-        self.run(self.commits.stages.close(user, number))
+        self.run(self.commits.filling.close(user, number))
 
     def staged(self, stream: str, *records: bytes, user: str = USER, **more: Any) -> int:  # noqa: ANN401 - those of `open`
         """Return the number of a closed stage with some records."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.broker.commits import commits as commits_module
-from gateway.broker.commits import entering, stages
+from gateway.broker.commits import entering, stage_filling, stages
 from gateway.broker.errors import (
     AccessRefused,
     BrokerError,
@@ -419,7 +419,7 @@ def test_a_stream_that_is_deleted_while_its_part_enters_is_named_in_the_answer(
 def test_a_part_whose_stage_has_lost_bytes_is_dropped_with_an_error(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     number = rig.staged("a", b"x" * 50)
     rig.broker.store_rig.do(
         rig.broker.store_rig.store.delete_segment, names.stage_segment("/", number)
@@ -439,7 +439,7 @@ def test_a_part_whose_stage_has_lost_bytes_is_dropped_with_an_error(
 def test_a_virtual_host_that_is_deleted_leaves_nothing(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     number = rig.staged("a", b"x" * 50)
     rig.commit(rig.staged("b", b"x", batch=1), batch=1)
 

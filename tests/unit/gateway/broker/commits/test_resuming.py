@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.commits import stages
+from gateway.broker.commits import stage_filling
 from gateway.broker.commits.stage import Stage
 from gateway.broker.errors import InternalError, PreconditionFailed, StreamDoesNotExist
 from gateway.log import names
@@ -18,7 +18,7 @@ from tests.unit.gateway.log.log_rig import encode
 
 def _left_open(rig: StagingRig, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return a stage of one frame that was open when the server was killed."""
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     number = rig.open()
     rig.add(number, [b"x" * 50])
     rig.broker.loop.run_until(lambda: _stored(rig, number) == 1)
@@ -43,7 +43,7 @@ def _size(rig: StagingRig, number: int) -> int:
 def _adding(
     rig: StagingRig, number: int, *, sequence: int = 0
 ) -> Coroutine[Pending[Any], None, int]:
-    return rig.commits.stages.add(USER, number, sequence, 1, 1, encode(b"x"))
+    return rig.commits.filling.add(USER, number, sequence, 1, 1, encode(b"x"))
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
@@ -52,7 +52,7 @@ def test_stages_outlive_a_restart_as_far_as_they_are_stored(
 ) -> None:
     small, in_memory = rig.staged("a", b"1"), rig.open()
     rig.add(in_memory, [b"x"])
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     large, still_open = rig.staged("a", b"2" * 50), rig.open()
     rig.add(still_open, [b"3" * 50, b"4"])
     rig.add(still_open, [b"5"], 1)
@@ -122,7 +122,7 @@ def test_a_stage_that_was_left_open_goes_with_its_batch(
 def test_a_stage_whose_row_has_no_segment_yet_is_removed_at_the_start(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     wrap_operation(monkeypatch, rig.broker.store_rig.store, "create_segment", lambda *_, **__: None)
     number = rig.open()
     rig.add(number, [b"x" * 50])
@@ -179,4 +179,4 @@ def test_an_open_stage_of_a_stream_that_was_deleted_is_refused(
     number = _left_open(rig, monkeypatch)
     rig.run(rig.broker.streams.delete("a", lambda _: None))
 
-    assert rig.refused(StreamDoesNotExist, rig.commits.stages.close(USER, number)) == "a"
+    assert rig.refused(StreamDoesNotExist, rig.commits.filling.close(USER, number)) == "a"

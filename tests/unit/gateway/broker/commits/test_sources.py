@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.broker.commits import sources, stages
+from gateway.broker.commits import sources, stage_filling
 from gateway.broker.commits.sources import StageLost, StagesSource, whole_chunks
 from gateway.pending import start
 from tests.unit.gateway.broker.commits.staging_rig import StagingRig
@@ -28,7 +28,7 @@ def _read(rig: StagingRig, source: StagesSource) -> list[bytes]:
 def test_all_chunks_come_in_order_whatever_is_read_at_once(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch, inline_bytes: int, read_bytes: int
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", inline_bytes)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", inline_bytes)
     monkeypatch.setattr(sources, "READ_BYTES", read_bytes)
     first, empty, second = rig.open(), rig.open(), rig.open()
     for number, size in ((first, 20), (second, 100)):
@@ -72,7 +72,7 @@ def test_a_stage_that_is_shorter_than_it_was_is_lost(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = rig.staged("a", b"x")
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     large = rig.staged("a", b"x" * 50)
 
     for number in (small, large):
@@ -86,7 +86,7 @@ def test_a_stage_that_is_shorter_than_it_was_is_lost(
 def test_a_chunk_whose_head_says_more_than_the_stage_has_is_lost(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     number = rig.staged("a", b"\xff" * 50)
     stage = rig.commits.stages.find(number)
     assert stage is not None

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.commits import commits, stage_segment, stages
+from gateway.broker.commits import commits, stage_filling, stage_segment
 from gateway.broker.errors import (
     AccessRefused,
     InternalError,
@@ -30,7 +30,7 @@ def _adding(
     records: int = 1,
     data: bytes = DATA,
 ) -> Coroutine[Pending[Any], None, int]:
-    return rig.commits.stages.add(USER, number, sequence, entries, records, data)
+    return rig.commits.filling.add(USER, number, sequence, entries, records, data)
 
 
 # What is refused
@@ -51,7 +51,7 @@ def test_sinks_and_batches_have_bounds(rig: StagingRig, sink: str, batch: int) -
 def test_a_stage_of_another_user_is_refused(rig: StagingRig) -> None:
     number = rig.open("a", user="other")
 
-    for coroutine in (_adding(rig, number), rig.commits.stages.close(USER, number)):
+    for coroutine in (_adding(rig, number), rig.commits.filling.close(USER, number)):
         assert rig.refused(AccessRefused, coroutine) == f"stage {number} is of another user"
     with pytest.raises(AccessRefused):
         rig.commits.stages.own(USER, [number])
@@ -138,7 +138,7 @@ def test_a_user_that_has_staged_too_much_is_refused(rig: StagingRig) -> None:
 
 
 def test_a_user_may_have_so_many_stages(rig: StagingRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "STAGES_MAX", 2)
+    monkeypatch.setattr(stage_filling, "STAGES_MAX", 2)
     rig.open()
     number = rig.open()
     rig.open(user="other")
@@ -152,7 +152,7 @@ def test_a_user_may_have_so_many_stages(rig: StagingRig, monkeypatch: pytest.Mon
 def test_the_chunks_of_a_stage_and_of_a_commit_for_one_stream_have_a_bound(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "CHUNKS_MAX", 2)
+    monkeypatch.setattr(stage_filling, "CHUNKS_MAX", 2)
     monkeypatch.setattr(commits, "CHUNKS_MAX", 3)
     number = rig.open()
     rig.add(number, [b"1"])
@@ -178,7 +178,7 @@ def test_a_small_stage_is_a_row_and_a_larger_one_has_a_segment(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = rig.staged("a", b"x")
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 100)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 100)
     large = rig.staged("a", b"x" * 50)
 
     assert (rig.has_segment(small), rig.has_segment(large)) == (False, True)
@@ -193,7 +193,7 @@ def test_a_small_stage_is_a_row_and_a_larger_one_has_a_segment(
 def test_stages_are_in_segments_when_memory_is_used_up(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "MEMORY_BYTES_MAX", 150)
+    monkeypatch.setattr(stage_filling, "MEMORY_BYTES_MAX", 150)
     first = rig.staged("a", b"x" * 60)
     kept = rig.commits.stages.usage.memory_bytes
     second = rig.open()
@@ -211,7 +211,7 @@ def test_stages_are_in_segments_when_memory_is_used_up(
 def test_a_client_that_stages_fast_waits_for_the_store(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     monkeypatch.setattr(stage_segment, "WAY_BYTES_MAX", 300)
     number = rig.open()
 
@@ -240,7 +240,7 @@ def test_a_full_disk_is_named_and_the_stage_can_be_closed_later(
             real(*rest, done=done, **more)
 
     wrap_operation(monkeypatch, rig.broker.store_rig.store, "update_table", update)
-    line = rig.refused(InternalError, rig.commits.stages.close(USER, number))
+    line = rig.refused(InternalError, rig.commits.filling.close(USER, number))
     full[0] = False
 
     assert line == f"stage {number} of stream 'a' is not stored: no space"
@@ -253,7 +253,7 @@ def test_a_full_disk_is_named_and_the_stage_can_be_closed_later(
 def test_a_stage_whose_segment_fails_cannot_be_closed(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
 
     def create(_real: object, *_: object, done: Done[Any], **__: object) -> None:
         rig.broker.loop.call_soon(done, StoreError("no"))
@@ -263,7 +263,7 @@ def test_a_stage_whose_segment_fails_cannot_be_closed(
     rig.add(number, [b"x" * 20])
 
     for coroutine in (
-        rig.commits.stages.close(USER, number),
+        rig.commits.filling.close(USER, number),
         _adding(rig, number, sequence=1),
     ):
         assert "is not stored: no" in rig.refused(InternalError, coroutine)
@@ -277,7 +277,7 @@ def test_discarding_removes_all_that_is_stored(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = rig.staged("a", b"x")
-    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    monkeypatch.setattr(stage_filling, "INLINE_BYTES_MAX", 10)
     large, still_open = rig.staged("a", b"x" * 50), rig.open()
     rig.add(still_open, [b"x" * 50])
 

@@ -101,7 +101,7 @@ def assert_nothing_is_left_over(broker: Broker) -> None:
         (name, "live") for name in streams
     }
     assert rows(broker) == (0 if found is None else 1 + len(found))
-    segments = [name for name in broker.store_rig.store._catalogue.names if "kvtable" not in name]  # type: ignore[attr-defined]
+    segments = [name for name in broker.store_rig.store.catalogue.names if "kvtable" not in name]  # type: ignore[attr-defined]
     assert len(segments) == len(streams)
     for number, name in enumerate(found or ()):
         assert broker.virtual_host.exchanges.route("x", str(number)) == [name]

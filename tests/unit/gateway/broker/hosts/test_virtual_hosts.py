@@ -69,10 +69,10 @@ def test_what_a_deleted_user_has_goes_in_each(broker: Broker) -> None:
     run(broker.access.put_user(User("app", None)))
     for host in (broker.virtual_host, other):
         run(host.streams.create("s", {}))
-        number = host.commits.stages.open("app", "q", 0, "s").number
-        run(host.commits.stages.close("app", number))
+        number = host.commits.filling.open("app", "q", 0, "s").number
+        run(host.commits.filling.close("app", number))
         run(host.commits.commit("app", "q", 0, [number], lambda _: None))
-        host.commits.stages.open("app", "q", 1, "s")
+        host.commits.filling.open("app", "q", 1, "s")
 
     run(broker.access.delete_user("app"))
 

@@ -332,7 +332,7 @@ def test_a_reader_that_was_too_late_is_in_the_log_once(
 
     remove(rig, log, cut_at(log, 3))
     tap.await_next()
-    tap.cursor.position = tap.cursor._next_offset = 0
+    tap.cursor.position = tap.cursor.next_offset = 0
     tap.await_next()
 
     words = "reader goes on with the oldest chunk stream=orders first_offset=3 bytes_missed=3192"

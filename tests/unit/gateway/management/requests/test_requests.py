@@ -194,11 +194,11 @@ def test_virtual_hosts_are_changed_and_looked_at(rig: Rig) -> None:
 
 def test_stages_are_listed_with_their_state(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "s"})
-    stages = rig.broker.virtual_host.commits.stages
-    rig.broker.store_rig.run(stages.close("guest", stages.open("guest", "q", 3, "s").number))
-    number = stages.open("guest", "q", 4, "s").number
+    filling = rig.broker.virtual_host.commits.filling
+    rig.broker.store_rig.run(filling.close("guest", filling.open("guest", "q", 3, "s").number))
+    number = filling.open("guest", "q", 4, "s").number
     data = (1).to_bytes(4) + b"x"
-    rig.broker.store_rig.run(stages.add("guest", number, 0, 1, 1, data))
+    rig.broker.store_rig.run(filling.add("guest", number, 0, 1, 1, data))
 
     first, second = rig.ask("list_stages", {"virtual_host": "/"})
 
@@ -222,8 +222,8 @@ def test_sinks_are_listed_and_forgotten(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "s"})
     run, commits = rig.broker.store_rig.run, rig.broker.virtual_host.commits
     for sink in ("q", "\udcff"):
-        number = commits.stages.open("guest", sink, 3, "s").number
-        run(commits.stages.close("guest", number))
+        number = commits.filling.open("guest", sink, 3, "s").number
+        run(commits.filling.close("guest", number))
         run(commits.commit("guest", sink, 3, [number], lambda _: None))
 
     listed = rig.ask("list_sinks", {"virtual_host": "/"})

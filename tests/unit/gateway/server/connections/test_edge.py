@@ -68,7 +68,7 @@ class Line:
     async def until_readable(self) -> None:
         """Wait until something can be read, and for the turns in which it would be."""
         async with asyncio.timeout(HANG_S):
-            while not select.select([self.edge._socket], [], [], 0)[0]:  # noqa: ASYNC110 - no event tells it
+            while not select.select([self.edge.connected], [], [], 0)[0]:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(0)
         for _ in range(3):
             await asyncio.sleep(0)
@@ -271,10 +271,10 @@ async def test_after_the_fin_a_silent_peer_is_not_waited_for_long(
 
     for _ in range(100):
         await asyncio.sleep(0.01)
-        if line.edge._socket.fileno() < 0:
+        if line.edge.connected.fileno() < 0:
             break
 
-    assert line.edge._socket.fileno() < 0
+    assert line.edge.connected.fileno() < 0
 
 
 async def test_a_reset_by_the_peer_while_sending_ends_it(line: Line) -> None:

@@ -117,7 +117,7 @@ async def test_a_peer_that_does_not_read_costs_one_batch(line: Line) -> None:
     assert not line.edge.flush()
     assert not line.edge.is_drained
     assert len(line.edge._sealed) <= 66_000, "the rest is not sealed yet"
-    queued = sum(len(each) for each in line.edge._queue if isinstance(each, bytes | memoryview))
+    queued = sum(len(each) for each in line.edge.queue if isinstance(each, bytes | memoryview))
     assert queued > 1_000_000
 
     assert await line.peer.reads(len(LARGE)) == LARGE[: 1 << 16] * 32

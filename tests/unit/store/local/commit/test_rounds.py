@@ -77,7 +77,7 @@ def test_a_segment_keeps_nothing_of_what_its_last_round_wrote(durability: Durabi
     rig = opened(Disk(), durability)
     session = rig.session("a")
     rig.do(session.append, bytes(LOOP_WRITE_BYTES_MAX + 1), 1)
-    last = rig.store._catalogue.names["a"].round
+    last = rig.store.catalogue.names["a"].round
     assert isinstance(last, Round)
     assert (last.finished, last.changes, last.after) == (True, [], None)
     rig.close()

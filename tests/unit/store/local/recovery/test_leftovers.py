@@ -49,7 +49,7 @@ def test_a_file_without_an_owner_is_told_and_kept(caplog: pytest.LogCaptureFixtu
     rig.do(rig.store.delete_segment, "a")
     rig.create("b", b"whole")
     # The checkpoint of the closing names the file as one that may be there until this is told.
-    rig.loop.run_until(lambda: rig.store._catalogue.loose == set())
+    rig.loop.run_until(lambda: rig.store.catalogue.loose == set())
     rig.close()
     put(disk, "1")
     put(disk, "02")
@@ -150,9 +150,9 @@ def test_a_file_that_waits_for_its_first_commit_is_loose() -> None:
     rig = opened(disk)
     session = rig.session("a")
     pending = rig.start(session.append, b"x" * 100_000, 1)
-    assert rig.store._catalogue.loose == {1}
+    assert rig.store.catalogue.loose == {1}
     rig.wait(pending)
-    assert rig.store._catalogue.loose == set()
+    assert rig.store.catalogue.loose == set()
     rig.close()
 
 

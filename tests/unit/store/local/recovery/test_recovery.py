@@ -66,7 +66,7 @@ def test_every_kind_of_change_is_replayed() -> None:
     assert rig.content("a") == b"all" + BULK + b"merged"
     assert rig.do(rig.store.get_attribute, "a", WRITER) == 3
     assert rig.do(rig.store.get_attribute, "a", FILLER) == 7
-    assert sorted(rig.store._catalogue.names) == ["a"]
+    assert sorted(rig.store.catalogue.names) == ["a"]
     rig.close()
 
 
@@ -272,7 +272,7 @@ def test_a_lost_merge_does_not_bring_back_what_was_given_up_since() -> None:
     left = crashed(rig, disk, data_2=b"abcdefghiX")
     rig = opened(left, Durability.OS, data_file_bytes=10)
     # The merge is lost with the source's last append, and its first one is gone for good.
-    assert sorted(rig.store._catalogue.names) == ["target"]
+    assert sorted(rig.store.catalogue.names) == ["target"]
     info = rig.do(rig.store.info, "target")
     assert (info.start, info.length) == (6, 6)
     rig.fill("target", b"goes on")

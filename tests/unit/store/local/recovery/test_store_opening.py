@@ -44,7 +44,7 @@ def test_on_a_full_disk_a_store_opens_and_tells_of_it(caplog: pytest.LogCaptureF
     disk.failures.clear()
     rig = opened(crashed(rig, disk))
     assert rig.content("a") == b"owledged"
-    assert sorted(rig.store._catalogue.names) == ["a"]
+    assert sorted(rig.store.catalogue.names) == ["a"]
     rig.close()
 
 

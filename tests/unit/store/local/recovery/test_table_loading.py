@@ -70,7 +70,7 @@ def is_damaged(rig: Opened) -> bool:
 def places_of(disk: Disk) -> list[range]:
     """Give the bytes of each entry of the table, in the order of VALUES."""
     rig = opened(Disk(disk.image()))
-    table = rig.store._catalogue.names["t"].table
+    table = rig.store.catalogue.names["t"].table
     assert table is not None
     places = [range(each.position, each.position + each.size) for each in table.index.values()]
     rig.close()
@@ -330,7 +330,7 @@ def test_the_rest_of_a_long_history_is_as_if_the_lost_entry_had_never_been_writt
         at = chance.randrange(len(image.contents[image.names[path]]))
         harmed = changed(disk, flip(at, chance.randrange(8)), path)
         rig = opened(harmed, data_file_bytes=4 * KIB)
-        table = rig.store._catalogue.names["t"].table
+        table = rig.store.catalogue.names["t"].table
         assert table is not None
         (gap,) = table.damaged
         assert entries(rig) == without(history, gap.start)

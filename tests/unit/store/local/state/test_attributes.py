@@ -98,7 +98,7 @@ def test_a_forgotten_writer_is_fenced_and_begins_anew_after_an_opening_too(
     rig.create("a")
     first = rig.writer("a", UUID(int=0))
     rig.do(first.append, b"x", 1)
-    attributes = rig.store._catalogue.names["a"]
+    attributes = rig.store.catalogue.names["a"]
     for state in (attributes.committed, attributes.pending):
         for number in range(1, WRITERS_MAX):
             state.attributes.append(writer(number), 1)

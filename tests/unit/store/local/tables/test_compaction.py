@@ -94,7 +94,7 @@ def test_an_entry_larger_than_a_slice_is_copied_too() -> None:
 def test_a_table_that_is_deleted_meanwhile_is_left_alone() -> None:
     rig = opened(Disk())
     pending = filled(rig, 20)
-    while not rig.store._catalogue.names["t"].table.compacting:  # type: ignore[union-attr]
+    while not rig.store.catalogue.names["t"].table.compacting:  # type: ignore[union-attr]
         rig.loop.turn()
     deleted = rig.start(rig.store.delete_table, "t")
     rig.wait(*pending, deleted)
@@ -107,7 +107,7 @@ def test_a_full_disk_stops_it_and_later_it_is_tried_again() -> None:
     disk = Disk()
     rig = opened(disk, Durability.OS)
     rig.wait(*filled(rig, 1))
-    table = rig.store._catalogue.names["t"].table
+    table = rig.store.catalogue.names["t"].table
     assert table is not None
     # The disk is full for the first copies.
     disk.failures = [
