@@ -10,6 +10,8 @@ line; as JSON the sentence is `message` and each key a field of its own:
 import json
 import logging
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Self
 
@@ -123,3 +125,41 @@ def _plain(value: object, as_repr: bool) -> object:  # noqa: FBT001 (it is the c
     if as_repr:
         return repr(value)
     return value if isinstance(value, int | float | None) else str(value)
+
+
+AGAIN_S: Final = 10.0
+"""Time after which a rate-limited line is written again."""
+
+
+class RateLimitedLog:
+    """One kind of rate-limited line: written at once, then at most once every few seconds.
+
+    A full disk refuses every client that tries again, and its log must not fill it further.
+    """
+
+    def __init__(
+        self, log: logging.Logger, message: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Write `message` to `log`, with `unsaid=` for the number of lines left out before it."""
+        self._log = log
+        self._message = message
+        self._clock = clock
+        self._again_at = 0.0
+        self._unsaid = 0
+
+    def error(self, *args: object) -> None:
+        """Write it as an error, or count it."""
+        self._say(logging.ERROR, args)
+
+    def warning(self, *args: object) -> None:
+        """Write it as a warning, or count it."""
+        self._say(logging.WARNING, args)
+
+    def _say(self, level: int, args: tuple[object, ...]) -> None:
+        now = self._clock()
+        if now < self._again_at:
+            self._unsaid += 1
+            return
+        unsaid, self._unsaid = self._unsaid, 0
+        self._again_at = now + AGAIN_S
+        self._log.log(level, self._message + " unsaid=%d", *args, unsaid)

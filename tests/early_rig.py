@@ -13,8 +13,7 @@ from uuid import UUID
 from gateway.pravega.early.context import EarlyContext, is_of_the_gateway
 from gateway.pravega.early.front import EarlyKind
 from gateway.server.listener import Listener
-from gateway.settings.early import EarlySettings
-from gateway.settings.wire import WireSettings
+from gateway.settings.wire import EarlySettings, WireSettings
 from hutch.pravega import early_messages as m
 from hutch.pravega.codec import HEAD, HEAD_BYTES
 from hutch.pravega.commands import CommandSender

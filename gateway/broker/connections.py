@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.broker.access.holders import RightsHolder
-from gateway.broker.streams.stream import Stream
+from gateway.broker.access.access import RightsHolder
+from gateway.broker.streams.catalogue import Stream
 from gateway.network.transport import Transport
 
 

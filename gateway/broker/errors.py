@@ -1,4 +1,7 @@
-"""Refusals of a broker, in words of streams; each protocol front has its own codes for them."""
+"""Refusals of a broker: of requests about streams, and of administrators' changes.
+
+Each protocol front has its own codes for the first; the second are sentences for administrators.
+"""
 
 from store.errors import StoreError
 
@@ -41,3 +44,46 @@ class InternalError(BrokerError):
 
 class StreamRestarted(StoreError):
     """A log was given up because an administrator wanted it opened anew; nothing is wrong."""
+
+
+class AccessError(Exception):
+    """Base: nothing was changed, and the message says why."""
+
+
+class NoSuchUser(AccessError):
+    """There is no user of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no user {name!r}")
+
+
+class NoSuchVirtualHost(AccessError):
+    """There is no virtual host of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no virtual host {name!r}")
+
+
+class NoSuchPermission(AccessError):
+    """The user has no permissions in that virtual host."""
+
+    def __init__(self, user: str, virtual_host: str) -> None:
+        super().__init__(f"user {user!r} has no permissions in virtual host {virtual_host!r}")
+
+
+class VirtualHostExists(AccessError):
+    """There is a virtual host of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"virtual host {name!r} exists")
+
+
+class VirtualHostBusy(AccessError):
+    """It is being deleted, or its deletion has failed; it can be deleted again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"virtual host {name!r} is being deleted")
+
+
+class Unusable(AccessError):
+    """A name, pattern or limit that cannot be used."""

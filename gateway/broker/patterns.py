@@ -20,7 +20,7 @@ from typing import Any, Final
 import pcre2
 from pcre2 import _cy  # the package's own functions always set the option below
 
-from gateway.rate_limited_log import RateLimitedLog
+from gateway.logs import RateLimitedLog
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from gateway.broker.streams.catalogue import LIVE, Catalogue, StreamEntry, key_o
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.damage.flaws import Part
-from gateway.log.derived.kept_snapshots import KeptSnapshots
+from gateway.log.derived.saved import KeptSnapshots
 from gateway.log.derived.sequences import UNKNOWN
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import create_table_if_missing

@@ -57,6 +57,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _server() -> "MakeServer":
-    from gateway.serving.store_ports import store_server  # noqa: PLC0415
+    from gateway.serving.store_backend import store_server  # noqa: PLC0415
 
     return store_server

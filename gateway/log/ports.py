@@ -1,12 +1,12 @@
-"""Ports of a log: all that it asks of its surroundings."""
+"""Ports of a log: all that it asks of its surroundings, and a wait for all that it has taken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.open_chunk import ChunkBuffers
-from gateway.pending import nothing
+from gateway.pending import Pending, nothing
 from store.errors import StoreError
 
 L = TypeVar("L")
@@ -36,3 +36,32 @@ class LogPorts(Generic[L]):
     def over(self) -> "LogPorts[L]":
         """Return the same for a log that has failed: the owner of the log is told nothing more."""
         return replace(self, failed=nothing, save=nothing, grown=nothing)
+
+
+class Barrier:
+    """A sink for which a confirm means that everything before it is committed."""
+
+    def __init__(self) -> None:
+        self.passed: Pending[None] = Pending()
+
+    def confirm(self, tokens: bytes) -> None:
+        """Pass. It is called once, since a barrier stands in one place."""
+        del tokens
+        self.passed.settle(None)
+
+    def lost(self) -> None:
+        """Pass too: nothing more will be committed."""
+        self.passed.settle(None)
+
+
+class _Committing(Protocol):
+    """A log, as a barrier sees it."""
+
+    def confirm_when_committed(self, sink: Barrier, token: bytes) -> None: ...
+
+
+def when_all_committed(log: _Committing) -> Pending[None]:
+    """Return a Pending, settled when all taken so far is committed (or the log failed)."""
+    barrier = Barrier()
+    log.confirm_when_committed(barrier, b"")
+    return barrier.passed

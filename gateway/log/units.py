@@ -9,10 +9,10 @@ that the log had, so that the log goes on with a new one.
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
-from gateway.log.barrier import Barrier
 from gateway.log.derived.sequences import MARKS_END
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
+from gateway.log.ports import Barrier
 from gateway.log.unit import Part, Unit, add_mark, number_chunks, pack_blank, parts_of
 from gateway.pending import Pending
 from hutch.formats.chunk import OFFSETS_END, event_number

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from gateway.broker.locks import Locks
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.stream_logs import StreamLogs
 from gateway.mewbase.refusals import RequestRefusal
 from gateway.mewbase.wire.errors import Code

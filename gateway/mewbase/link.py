@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.broker.access.authorisation import Demand
-from gateway.broker.access.holders import May
+from gateway.broker.access.access import Demand, May
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
@@ -12,7 +11,7 @@ from gateway.broker.connections import (
     PublisherDetails,
 )
 from gateway.broker.hosts.client_session import ClientSession, SessionContext
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.mewbase.binders.binders import Binders
 from gateway.mewbase.durable import Durables
 from gateway.mewbase.publishing import ChannelPublisher

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 from gateway.broker.connections import PublisherDetails
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import RecordWriter
 from gateway.mewbase.events import record_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.broker.connections import ConsumerDetails
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.yielding import Slice
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gateway.broker.commits.batch import Batch
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.mewbase.refusals import RequestRefusal
 from gateway.mewbase.wire.errors import Code
 from gateway.settings.mewbase import MewbaseSettings

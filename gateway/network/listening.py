@@ -1,12 +1,12 @@
 """Addresses taken to listen on, and the setting to blame where they cannot be had."""
 
+import contextlib
 import errno
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from gateway.network import congestion
 from gateway.network.addresses import is_localhost, is_loopback, shown
 from gateway.settings.errors import ConfigError, Problem
 
@@ -75,7 +75,7 @@ def _bound(info: _Info) -> socket.socket:
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        congestion.begin(listening)
+        begin_without_pacing(listening)
         _ask_for_life(listening)
         listening.bind(address)
         listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
@@ -190,3 +190,26 @@ def take_all(binds: Iterable[Callable[[], None]]) -> None:
             problems.extend(error.problems)
     if problems:
         raise ConfigError(*problems)
+
+
+_TCP_CONGESTION: Final = getattr(socket, "TCP_CONGESTION", -1)
+_WITHOUT_PACING: Final = b"reno"
+_NAME_BYTES_MAX: Final = 16
+
+
+def begin_without_pacing(listening: socket.socket) -> None:
+    """Let connections that are accepted begin without congestion control that paces.
+
+    Within one machine there is no congestion to guess, and a guess has a price: an algorithm that
+    paces (BBR) sets a timer for every few packets, and a socket that was ever paced stays paced.
+    The sockets that are accepted inherit this algorithm, which does not pace.
+    """
+    with contextlib.suppress(OSError):
+        listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _WITHOUT_PACING)
+
+
+def restore_congestion(connected: socket.socket) -> None:
+    """Leave the congestion control of a connection from another machine to the system's choice."""
+    with contextlib.suppress(OSError), socket.socket(connected.family) as fresh:
+        chosen = fresh.getsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _NAME_BYTES_MAX)
+        connected.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, chosen)

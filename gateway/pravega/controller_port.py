@@ -4,11 +4,11 @@ import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Self
 
+from gateway.logs import RateLimitedLog
 from gateway.network.addresses import shown
 from gateway.network.listening import Place, is_on_loopback
 from gateway.pravega.port import SegmentPort
 from gateway.pravega.segment_access import SegmentAccess, SegmentBackend, clock_ms
-from gateway.rate_limited_log import RateLimitedLog
 from gateway.server.endpoint import endpoint
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem

@@ -6,16 +6,17 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+from gateway.network import certificate
 from gateway.network.addresses import is_loopback
+from gateway.network.certificate import Naming
 from gateway.network.listening import Address, Place, address_of
 from gateway.server.context import ServerContext
 from gateway.server.front import Kind
 from gateway.server.listener import Listener
 from gateway.server.sockets import Places
-from gateway.server.tls.certificate_user import naming_of
 from gateway.server.tls.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls.tls_listener import TlsListener
-from gateway.settings.tls import TlsSettings
+from gateway.settings.tls import LoginFrom, TlsSettings
 
 log = logging.getLogger(__name__)
 
@@ -143,3 +144,15 @@ class TlsEndpoint(Endpoint):
 def endpoint(place: Place, tls: TlsSettings | None, speaks: str = "") -> Endpoint:
     """Return the endpoint of a place: over TLS if there are settings for it. As `TlsEndpoint`."""
     return Endpoint(place) if tls is None else TlsEndpoint(place, tls, speaks)
+
+
+def naming_of(settings: TlsSettings) -> Naming:
+    """Return what finds the user in a client's certificate."""
+    match settings.login_from:
+        case LoginFrom.DISTINGUISHED_NAME:
+            return certificate.distinguished_name
+        case LoginFrom.COMMON_NAME:
+            return certificate.common_name
+        case LoginFrom.SUBJECT_ALTERNATIVE_NAME:
+            kind = certificate.AlternativeName[settings.login_san_type.name]
+            return certificate.alternative_name(kind, settings.login_san_index)

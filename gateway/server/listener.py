@@ -6,9 +6,8 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.network import congestion
 from gateway.network.addresses import is_loopback
-from gateway.network.listening import Address, address_of, bind, listen_at
+from gateway.network.listening import Address, address_of, bind, listen_at, restore_congestion
 from gateway.server.connections.connection import Connection
 from gateway.server.connections.edge import PlainEdge
 from gateway.server.connections.first_look import FirstLook, Look
@@ -165,7 +164,7 @@ class Listener:
                 self._complain(host, "every socket there may be is taken")
                 continue
             if not is_loopback(host):
-                congestion.restore(connected)
+                restore_congestion(connected)
             self.welcome(connected, host, port)
 
     def welcome(self, connected: socket.socket, host: str, port: int) -> None:

@@ -41,8 +41,7 @@ from gateway.server.loop.awaiting import awaited, settled_after
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.threads import Threads
 from gateway.server.sockets import Sockets
-from gateway.serving.disk_space import Space
-from gateway.serving.retention import keep_retention
+from gateway.serving.disk_space import Space, keep_retention
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
 from gateway.stream.context import chunk_bytes_max

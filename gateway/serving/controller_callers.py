@@ -6,12 +6,12 @@ from typing import Final
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import UNREAD, Authentication, LoginRefused, Peer
+from gateway.broker.access.credentials import basic_credentials
 from gateway.broker.access.model import Right
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.log.names import is_named_after, is_own, scope_of
 from gateway.network.addresses import is_loopback
-from gateway.network.basic import basic_credentials
 from gateway.pravega.access.callers import Caller, LogIn
 from gateway.pravega.controller.errors import Busy
 

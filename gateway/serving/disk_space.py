@@ -1,15 +1,53 @@
-"""Alarm for a full disk: set while publishes find no space."""
+"""Space on the disk: retention on a timer makes some, and an alarm is set while there is none."""
 
 import asyncio
 import errno
 import logging
 import os
 import tempfile
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
+from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.service import Service
+from gateway.broker.streams.streams import Streams
+from gateway.pending import Pending
 from store.errors import DiskFull, StoreError
+
+T = TypeVar("T")
+
+
+class Awaits(Protocol):
+    """Runs one of the broker's coroutines on the event loop."""
+
+    def __call__(self, coroutine: Coroutine[Pending[Any], None, T]) -> Coroutine[Any, Any, T]: ...
+
+
+async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: Awaits) -> None:
+    """Check all streams periodically; the first time after one interval.
+
+    By then the clock of a machine that was just switched on is likely to be set.
+    """
+    while True:
+        await asyncio.sleep(interval_s)
+        for name in virtual_hosts.names():
+            virtual_host = virtual_hosts.find(name)
+            try:
+                if virtual_host is not None:
+                    await _look_at(virtual_host.streams, awaits)
+                    await awaits(virtual_host.commits.look())
+                    await awaits(virtual_host.drop_strangers())
+            except Exception:  # the edge of a round: the next ones must come all the same
+                log.exception("retention failed virtual_host=%s", name)
+
+
+async def _look_at(streams: Streams, awaits: Awaits) -> None:
+    await awaits(streams.retry_deletions())
+    for part in streams.logs.retention.rounds(streams):
+        await awaits(part)
+        await asyncio.sleep(0)
+
 
 log = logging.getLogger(__name__)
 

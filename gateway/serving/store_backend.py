@@ -14,15 +14,20 @@ from gateway.log.derived.tracking import has_table
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.pravega.access.callers import LogIn
 from gateway.pravega.access.guard import Ownership
+from gateway.pravega.controller_port import ControllerPort
 from gateway.pravega.early.context import is_of_the_gateway, is_of_the_server
+from gateway.pravega.early.port import EarlyPort
+from gateway.pravega.port import SegmentPort
 from gateway.pravega.segment_access import SegmentAccess
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
 from gateway.server.loop.awaiting import awaited
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.threads import Threads
+from gateway.server.port import Port
 from gateway.server.sockets import Sockets
 from gateway.serving.controller_callers import log_in_by
+from gateway.serving.process import Process
 from gateway.serving.served_store import ServedStore
 from gateway.serving.store_users import SETTING, StoreUsers, read_users
 from gateway.settings.errors import ConfigError, Problem
@@ -146,3 +151,11 @@ def _users_of(wire: WireSettings) -> StoreUsers | None:
         reason = "needs wire.controller_port beside it: users log in there"
         raise ConfigError(Problem(SETTING, reason))
     return read_users(wire.users_file)
+
+
+STORE_PORTS: Final[tuple[type[Port[StoreBackend]], ...]] = (SegmentPort, ControllerPort, EarlyPort)
+
+
+def store_server(settings: Settings, stop: asyncio.Event) -> Process[StoreBackend]:
+    """Return a server of a store alone; as `Process`."""
+    return Process(settings_of_a_store(settings), STORE_PORTS, StoreBackend, stop)

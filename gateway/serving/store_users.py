@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Final, NamedTuple
 
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Right, User
 from gateway.broker.access.passwords import PasswordHash, UnusableHash
 from gateway.broker.access.standings import Standings
+from gateway.broker.errors import Unusable
 from gateway.pravega.access.tokens import PRAVEGA, Claims, Path, path_of_resource
 from gateway.settings.errors import ConfigError
 

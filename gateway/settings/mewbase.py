@@ -5,12 +5,12 @@ from typing import Self
 
 from pydantic import model_validator
 
-from gateway.settings.connection import ConnectionSettings
 from gateway.settings.fields import (
     HOST_IN_WORDS,
     KIB,
     MIB,
     NAMES_IN_WORDS,
+    ConnectionSettings,
     Host,
     Integer,
     Names,

@@ -15,14 +15,22 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from gateway.settings.connection import ConnectionSettings, close_timeout
-from gateway.settings.early import EarlySettings
-from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, SomePath, in_order
+from gateway.settings.fields import (
+    HOST_IN_WORDS,
+    KIB,
+    MIB,
+    ConnectionSettings,
+    Host,
+    Integer,
+    SomePath,
+    close_timeout,
+    in_order,
+)
 from gateway.settings.fields import Section as _Section
 from gateway.settings.fields import setting as _setting
 from gateway.settings.mewbase import MewbaseSettings
 from gateway.settings.tls import TlsSettings
-from gateway.settings.wire import WireSettings
+from gateway.settings.wire import EarlySettings, WireSettings
 from store.api import Durability
 
 ENVIRONMENT_PREFIX: Final = "HUTCH_"

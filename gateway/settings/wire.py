@@ -1,19 +1,21 @@
 """The settings of the ports at which clients reach the segment store itself."""
 
-from typing import Self
+from typing import Annotated, Final, Self
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 
-from gateway.settings.connection import ConnectionSettings, send_backlog_max
 from gateway.settings.fields import (
     ADDRESS_IN_WORDS,
     HOST_IN_WORDS,
     MIB,
     Address,
+    ConnectionSettings,
     Host,
     Integer,
+    Section,
     SomePath,
     in_order,
+    send_backlog_max,
     setting,
 )
 
@@ -147,3 +149,51 @@ class WireSettings(ConnectionSettings):
             self,
             ("unacknowledged_appends_resume", "unacknowledged_appends_max"),
         )
+
+
+_PART_BYTES_MIN: Final = 64
+
+
+def _part_bytes(value: int) -> int:
+    # A part has a head of nine bytes; 0 is for none at all.
+    if 0 < value < _PART_BYTES_MIN:
+        raise ValueError("too small")
+    return value
+
+
+class EarlySettings(Section):
+    """The listener for the early dialect; limits of its connections are those of `wire`."""
+
+    host: Host = setting(
+        "localhost",
+        "Address that the port of the early dialect listens on. The dialect has no login: every "
+        "client that reaches the port reads and writes.",
+        takes=HOST_IN_WORDS,
+    )
+    port: Integer | None = setting(
+        None,
+        "Port for clients of the early dialect of Pravega's wire protocol (docs/pravega-early.md); "
+        "0 lets the system pick one.",
+        ge=0,
+        le=65_535,
+        unset="no such port",
+    )
+    trusts_everyone: bool = setting(
+        default=False,
+        meaning="Whether the port may be opened beside one that asks for tokens. Every client that "
+        "reaches it, so every process of this machine, then reads and writes the same segments "
+        "without one.",
+    )
+    makes_segments: bool = setting(
+        default=True,
+        meaning="Whether a set-up of an appender makes its segment if there is none.",
+    )
+    part_bytes_max: Annotated[Integer, AfterValidator(_part_bytes)] = setting(
+        0,
+        "Largest frame that the server sends: a larger message is cut into partial ones. 0 for "
+        "never.",
+        unit="bytes",
+        ge=0,
+        le=16 * MIB,
+        takes=f"a whole number from {_PART_BYTES_MIN} to {16 * MIB}, or 0",
+    )

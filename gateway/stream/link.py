@@ -6,7 +6,7 @@ A link does no I/O: it hands whole frames to its ports and gets frames from them
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.access import Demand
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
@@ -16,7 +16,7 @@ from gateway.broker.connections import (
 from gateway.broker.groups import Order
 from gateway.broker.hosts.client_session import ClientSession
 from gateway.broker.hosts.virtual_host import VirtualHost
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.pending import Pending
 from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription

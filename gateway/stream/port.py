@@ -6,7 +6,7 @@ from typing import Final, Self
 from gateway.broker.hosts.broker import Broker, BrokerBackend
 from gateway.network.addresses import shown
 from gateway.network.listening import Address, Place
-from gateway.server.connections.deleted_files import let_go_of_deleted
+from gateway.server.context import let_go_of_deleted
 from gateway.server.endpoint import Endpoint, TlsEndpoint
 from gateway.server.port import Port
 from gateway.server.sockets import kept_for_strangers

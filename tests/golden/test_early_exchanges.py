@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.early import EarlySettings
+from gateway.settings.wire import EarlySettings
 from hutch.pravega.codec import HEAD, HEAD_BYTES
 from hutch.pravega.early_codec import EARLY
 from hutch.pravega.early_messages import EARLY_COMMANDS

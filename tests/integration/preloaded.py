@@ -31,7 +31,7 @@ from tests.waiting import HANG_S
 LOADED: Final = (
     "gateway.cli",
     "gateway.serving.ports",
-    "gateway.serving.store_ports",
+    "gateway.serving.store_backend",
     "gateway.settings.page",
     "gateway.settings.sources",
     "uvloop",

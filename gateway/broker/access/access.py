@@ -1,4 +1,4 @@
-"""Users, their permissions, and limits: kept in a table, held in memory, changed by administrators.
+"""Users, permissions and limits, kept in a table; and the authorisation that every port asks.
 
 A client that is connected loses at once what was taken away as a whole: a user, a virtual host, all
 of a user's permissions in one. A pattern that is replaced counts for later requests, and
@@ -10,11 +10,9 @@ ends with every change of its password or its permissions.
 import dataclasses
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from gateway.broker.access.access_table import TABLE, AccessTable, Rows
-from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
-from gateway.broker.access.holders import RightsHolders
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
     Permission,
@@ -24,9 +22,52 @@ from gateway.broker.access.model import (
     check_limits,
 )
 from gateway.broker.access.standings import Standings, described, marked
+from gateway.broker.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
 from gateway.broker.locks import Locks
 from gateway.pending import Pending
 from store.api import SegmentStore
+
+May: TypeAlias = Callable[[Right, str], bool]
+"""Returns whether a user has a right on a name, in the virtual host of its connection."""
+
+
+class RightsHolder(Protocol):
+    """A client that has logged in."""
+
+    @property
+    def virtual_host_name(self) -> str:
+        """The virtual host that it entered."""
+        ...
+
+    def lose_access(self) -> None:
+        """Drop every publisher and subscription, and tell the client of each stream."""
+        ...
+
+    def rights_changed(self, may: May) -> None:
+        """Take note that the user has other rights now, as `may` says."""
+        ...
+
+    def end(self, reason: str) -> None:
+        """End the connection, without a word to the client but what is queued already."""
+        ...
+
+
+class RightsHolders(Protocol):
+    """Every client."""
+
+    def count_of_user(self, name: str) -> int:
+        """Return how many a user has, in all virtual hosts."""
+        ...
+
+    def count_of_virtual_host(self, name: str) -> int:
+        """Return how many are in a virtual host."""
+        ...
+
+    def of(
+        self, *, user: str | None = None, virtual_host: str | None = None
+    ) -> Iterable[RightsHolder]:
+        """Return those of a user, of a virtual host, or of both."""
+        ...
 
 
 class Access:
@@ -288,3 +329,78 @@ async def open_access(store: SegmentStore, connections: RightsHolders) -> Access
     """Open the table of users, creating it if it is missing. Raises StoreError."""
     table = AccessTable(store)
     return Access(table, await table.load(), connections)
+
+
+DEFAULT_EXCHANGE: Final = "amq.default"
+"""Name of the exchange without a name, where permissions are looked up."""
+
+
+class Demand(NamedTuple):
+    """Something that takes a right on a name."""
+
+    rights: tuple[Right, ...]
+    """Any of these will do."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"no {' or '.join(right.value for right in self.rights)} on {self.name!r}"
+
+
+def refused(
+    access: Access, user: str, virtual_host: str, demands: Iterable[Demand]
+) -> Demand | None:
+    """Return the first demand that a user does not meet, None if it may go on.
+
+    Every way to the server asks here: the wire, the HTTP API and the commands of administrators say
+    what they are about to do as a list of demands.
+
+    Source: RabbitMQ, "Access Control"; RabbitMQ 4.3 as observed.
+    """
+    may = access.may
+    for demand in demands:
+        for right in demand.rights:
+            if may(user, virtual_host, right, demand.name):
+                break
+        else:
+            return demand
+    return None
+
+
+def to_configure(name: str) -> list[Demand]:
+    """Return the demands to create or delete a stream or an exchange."""
+    return [Demand((Right.CONFIGURE,), name)]
+
+
+def to_read(name: str) -> list[Demand]:
+    """Return the demands to look into a stream."""
+    return [Demand((Right.READ,), name)]
+
+
+def name_of_exchange(exchange: str) -> str:
+    """Return what an exchange is called where permissions are looked up."""
+    return exchange or DEFAULT_EXCHANGE
+
+
+def to_publish(exchange: str) -> list[Demand]:
+    """Return the demands to publish to an exchange, to whichever streams that leads."""
+    return [Demand((Right.WRITE,), name_of_exchange(exchange))]
+
+
+def to_bind(source: str, destination: str) -> list[Demand]:
+    """Return the demands to bind a stream to an exchange, or to undo that."""
+    return [Demand((Right.WRITE,), destination), Demand((Right.READ,), source)]
+
+
+def to_manage_super_stream(super_stream: str, partitions: Iterable[str] = ()) -> list[Demand]:
+    """Return the demands to create or delete a super stream with these partitions.
+
+    Configure and read on the super stream, configure and write on each partition, whichever way the
+    request came.
+    """
+    names = list(partitions)
+    return [
+        *to_configure(super_stream),
+        *(Demand((Right.CONFIGURE,), name) for name in names),
+        Demand((Right.READ,), super_stream),
+        *(Demand((Right.WRITE,), name) for name in names),
+    ]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, PermissionKey, Permissions, User
+from gateway.broker.errors import Unusable
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from store.api import SegmentStore

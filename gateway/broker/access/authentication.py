@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from gateway.broker.access.amqplain import credentials_of
 from gateway.broker.access.attempts import AttemptLedger
+from gateway.broker.access.credentials import credentials_of
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck, TooManyWait
 from gateway.broker.access.refusals import Refusals, RefusedLogin, in_command

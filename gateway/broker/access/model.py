@@ -8,8 +8,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.errors import Unusable
 from gateway.broker.patterns import Pattern, UnusablePattern
 
 NAME_BYTES_MAX: Final = 255

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.broker.access.authentication import GUEST
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.errors import Unusable
 from gateway.broker.patterns import length_fault
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import UsersSettings

@@ -9,7 +9,7 @@ from typing import Final
 
 from gateway.broker.commits.rows import chunk_row_bytes
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from hutch.formats.chunk import DATA_POSITION, ENTRIES_MAX, SEAL_BYTES
 from hutch.formats.entries import RECORD_HEAD
 from store.api import ENTRY_BYTES_MAX, TABLE_BATCH_BYTES_MAX

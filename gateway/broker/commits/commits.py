@@ -25,8 +25,8 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.locks import Locks
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.staging_limits import CHUNKS_MAX
-from gateway.broker.streams.stream import Stream
 from store.api import NOT_EXISTS, TABLE_BATCH_BYTES_MAX, TableEntry
 from store.errors import DiskFull, KeyVersionMismatch, StoreError
 

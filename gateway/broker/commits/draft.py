@@ -12,7 +12,7 @@ from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.log.unit import pack_blank
 from hutch.formats.chunk import seal_seed
 from store.api import TableEntry

@@ -7,7 +7,7 @@ from gateway.broker.commits.commit_order import Outcome, Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.sources import StageLost
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.log import names
 from gateway.log.damage.errors import LogError
 from gateway.log.units import UnitSegments, append_unit

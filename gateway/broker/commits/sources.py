@@ -1,4 +1,7 @@
-"""Bytes of a commit's part: the chunks of its stages, one behind the other, or one in its row."""
+"""Bytes of a commit's part: the chunks of its stages, one behind the other, or one in its row.
+
+Stages that were open when the server stopped are counted from their bytes when they are next used.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
@@ -6,9 +9,11 @@ from typing import Final
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import PartRow
 from gateway.broker.commits.stage import Stage
+from gateway.broker.commits.stage_segment import StageSegment
+from gateway.log.unit import parts_of
 from gateway.pending import Pending
 from hutch.formats.chunk import EVENT_HEAD_BYTES
-from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult
+from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult, SegmentInfo
 from store.errors import CorruptSegment, NoSuchSegment
 
 READ_BYTES: Final = 520 * 1024
@@ -153,3 +158,37 @@ def whole_chunks(data: bytes) -> int:
         if position <= len(data):
             end = position
     return end
+
+
+async def find_segment(ports: CommitsPorts, number: int) -> SegmentInfo | None:
+    """Return how much of a stage is stored; None if it has no segment. Raises StoreError."""
+    found: Pending[SegmentInfo] = Pending()
+    ports.store.info(ports.segment_of(number), done=found.settle)
+    try:
+        return await found
+    except NoSuchSegment:
+        return None
+
+
+async def resume(ports: CommitsPorts, stage: Stage, source: StagesSource) -> StageSegment:
+    """Count the frames and records of an open stage; return its segment, to go on writing.
+
+    Every chunk is checked: the client does not send again what it was told is stored.
+
+    Raises:
+        StageLost: Bytes of it are damaged or gone.
+        StoreError: It cannot be read now.
+    """
+    position = sequence = records = 0
+    while position < source.size:
+        data = await source.read(position)
+        parts = parts_of(data, stage.seal_seed)
+        if not parts:
+            raise StageLost(f"stage {stage.number} is damaged at byte {position}")
+        position += len(data)
+        sequence += len(parts)
+        records += sum(part.records for part in parts)
+    segment = StageSegment(ports.store, ports.segment_of(stage.number), ports.usage)
+    await segment.go_on(sequence)
+    stage.sequence, stage.records = sequence, records
+    return segment

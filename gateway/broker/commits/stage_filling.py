@@ -5,9 +5,8 @@ import logging
 from typing_extensions import Buffer
 
 from gateway.broker.commits.ports import CommitsPorts
-from gateway.broker.commits.resuming import resume
 from gateway.broker.commits.rows import stage_key
-from gateway.broker.commits.sources import StagesSource
+from gateway.broker.commits.sources import StagesSource, resume
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stage_segment import StageSegment
 from gateway.broker.commits.stages import Stages, require_sink, unknown
@@ -15,13 +14,13 @@ from gateway.broker.errors import (
     InternalError,
     PreconditionFailed,
 )
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.staging_limits import (
     CHUNKS_MAX,
     INLINE_BYTES_MAX,
     MEMORY_BYTES_MAX,
     STAGES_MAX,
 )
-from gateway.broker.streams.stream import Stream
 from gateway.log.damage.errors import LogError
 from gateway.log.units import pack_blank
 from gateway.pending import start

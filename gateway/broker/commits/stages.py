@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Final
 
 from gateway.broker.commits.ports import CommitsPorts
-from gateway.broker.commits.resuming import find_segment
 from gateway.broker.commits.rows import StageRow, stage_key
+from gateway.broker.commits.sources import find_segment
 from gateway.broker.commits.stage import Stage, restored
 from gateway.broker.errors import AccessRefused, PreconditionFailed, StreamDoesNotExist
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.staging_limits import COMMIT_STAGES_MAX, SINK_BYTES_MAX
-from gateway.broker.streams.stream import Stream
 from gateway.broker.streams.stream_storage import delete_segments
 from store.errors import StoreError
 

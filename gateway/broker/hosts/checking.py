@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from gateway.broker.access import access_table
-from gateway.broker.access.errors import Unusable
 from gateway.broker.commits import rows as commit_rows
+from gateway.broker.errors import Unusable
 from gateway.broker.hosts import virtual_hosts
 from gateway.broker.hosts.virtual_hosts import VirtualHostEntry
 from gateway.broker.rules.arguments import StreamArguments

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from gateway.broker.access.access import Access
+from gateway.broker.access.access import Access, Demand, May, refused
 from gateway.broker.access.authentication import Authentication
-from gateway.broker.access.authorisation import Demand, refused
-from gateway.broker.access.holders import May
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
@@ -24,7 +22,7 @@ from gateway.broker.connections import (
 from gateway.broker.errors import AccessRefused, InternalError, StreamDoesNotExist
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.service import Service
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.streams import Streams
 from gateway.broker.yielding import Slice
 from gateway.logs import InHost

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
+from gateway.broker.access.access import Demand, to_configure, to_manage_super_stream
 from gateway.broker.errors import (
     ExchangeDoesNotExist,
     ExchangeExists,

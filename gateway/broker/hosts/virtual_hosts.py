@@ -15,10 +15,14 @@ from functools import partial
 from typing import Any, Final
 
 from gateway.broker.access.access import Access
-from gateway.broker.access.errors import NoSuchVirtualHost, VirtualHostBusy, VirtualHostExists
 from gateway.broker.access.model import check_name
 from gateway.broker.connections import Connections
-from gateway.broker.errors import InternalError
+from gateway.broker.errors import (
+    InternalError,
+    NoSuchVirtualHost,
+    VirtualHostBusy,
+    VirtualHostExists,
+)
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table

@@ -22,8 +22,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from gateway.broker.access.errors import AccessError, Unusable
 from gateway.broker.access.model import check_name
+from gateway.broker.errors import AccessError, Unusable
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.patterns import Pattern, UnusablePattern
 from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
@@ -37,9 +37,8 @@ from gateway.broker.rules.policy_settings import (
 from gateway.broker.rules.ranking import Found, Ranking, Took
 from gateway.broker.yielding import Turns
 from gateway.log.names import operator_policy_table, policy_table
-from gateway.logs import InHost
+from gateway.logs import InHost, RateLimitedLog
 from gateway.pending import nothing
-from gateway.rate_limited_log import RateLimitedLog
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from gateway.broker.access.errors import Unusable
+from gateway.broker.errors import Unusable
 
 DEFINED: Final = (
     "max-length-bytes",

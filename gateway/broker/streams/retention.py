@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist
 from gateway.broker.rules.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
-from gateway.broker.streams.catalogue import StreamEntry
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream, StreamEntry
 from gateway.broker.yielding import Slice
 from gateway.log.damage.errors import LogError, NothingRemoved
 from gateway.log.derived.snapshot import Snapshot
@@ -32,8 +31,8 @@ from gateway.log.reading.retention import (
 )
 from gateway.log.recovery.log_opening import LogNames
 from gateway.log.recovery.persistence import trim_index
+from gateway.logs import AGAIN_S, RateLimitedLog
 from gateway.pending import Pending, run
-from gateway.rate_limited_log import AGAIN_S, RateLimitedLog
 from store.api import SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment, StoreClosed, StoreError
 

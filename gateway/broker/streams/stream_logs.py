@@ -13,23 +13,22 @@ from gateway.broker.errors import (
     StreamRestarted,
 )
 from gateway.broker.rules.policies import Policies
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.streams.retention_holds import RetentionHolds
-from gateway.broker.streams.stream import Stream
 from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts
 from gateway.broker.yielding import Slice
-from gateway.log.barrier import when_all_committed
 from gateway.log.damage.errors import LogError
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
+from gateway.log.ports import when_all_committed
 from gateway.log.reading.extent import Extent, extent_of, stored_extent
 from gateway.log.reading.retention import Limits, span_for
 from gateway.log.recovery.log_opening import LogSettings, open_log
-from gateway.logs import InHost
+from gateway.logs import InHost, RateLimitedLog
 from gateway.pending import Pending, start
-from gateway.rate_limited_log import RateLimitedLog
 from store.errors import DiskFull, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)

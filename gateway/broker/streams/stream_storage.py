@@ -11,17 +11,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 from gateway.broker.errors import InternalError
-from gateway.broker.streams.catalogue import DELETING, LIVE, Catalogue, StreamEntry
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import DELETING, LIVE, Catalogue, Stream, StreamEntry
 from gateway.log import names
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
 from gateway.log.recovery.log_opening import LogNames
 from gateway.log.recovery.persistence import save_log
-from gateway.logs import InHost
+from gateway.logs import InHost, RateLimitedLog
 from gateway.pending import Pending, asked, start
-from gateway.rate_limited_log import RateLimitedLog
 from store.api import Operations, SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 

@@ -20,8 +20,7 @@ from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
 from gateway.broker.rules.arguments import InvalidArgument, StreamArguments, brief, doubts
 from gateway.broker.rules.policies import Policies, open_policies
-from gateway.broker.streams.catalogue import CREATING, LIVE, Catalogue, StreamEntry
-from gateway.broker.streams.stream import Stream, Watcher
+from gateway.broker.streams.catalogue import CREATING, LIVE, Catalogue, Stream, StreamEntry, Watcher
 from gateway.broker.streams.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts

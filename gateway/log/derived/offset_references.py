@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.rate_limited_log import RateLimitedLog
+from gateway.logs import RateLimitedLog
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from gateway.log.derived.kept_snapshots import KeptSnapshots, read_values
 from gateway.log.derived.offset_references import REFERENCES_MAX, OffsetReferences
+from gateway.log.derived.saved import KeptSnapshots, read_values
 from gateway.log.names import begun_key, generation_of, tracking_key
+from gateway.logs import RateLimitedLog
 from gateway.pending import Pending, asked
-from gateway.rate_limited_log import RateLimitedLog
 from store.api import SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 

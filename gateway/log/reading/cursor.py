@@ -20,8 +20,8 @@ from gateway.log.kernel.chunks import (
 from gateway.log.log import Readers, StreamLog
 from gateway.log.open_chunk import Delivery
 from gateway.log.reading.filter_scan import Sieve
+from gateway.log.reading.known_chunks import find_behind, say_damaged
 from gateway.log.reading.lookahead import PIECES_AHEAD, Lookahead
-from gateway.log.reading.skips import find_behind, say_damaged
 from gateway.pending import nothing
 from hutch.formats.chunk import (
     ALONE_BYTES,

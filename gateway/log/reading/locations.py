@@ -18,7 +18,7 @@ from gateway.log.damage.resync import next_chunk
 from gateway.log.damage.verification import Chunk, Mark, Verified, verify
 from gateway.log.kernel.chunks import BAD_SEAL, MALFORMED, NEEDS_BYTES, NOT_NEXT, walk_chunks
 from gateway.log.log import StreamLog
-from gateway.log.reading.marks import marks_of, span_around
+from gateway.log.reading.known_chunks import marks_of, span_around
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
 from store.errors import SegmentTruncated

@@ -15,8 +15,13 @@ from gateway.log.damage.verification import Verified, verify
 from gateway.log.derived.index import NO_END
 from gateway.log.kernel.chunks import NEEDS_BYTES
 from gateway.log.log import StreamLog
-from gateway.log.reading.marks import marks_of, span_around
-from gateway.log.reading.skips import ONE_CHUNK, end_of_damage, say_damaged
+from gateway.log.reading.known_chunks import (
+    ONE_CHUNK,
+    end_of_damage,
+    marks_of,
+    say_damaged,
+    span_around,
+)
 from gateway.pending import nothing
 from hutch.formats.chunk import DATA_POSITION, EVENT_HEAD_BYTES
 from store.api import APPEND_BYTES_MAX

@@ -8,7 +8,7 @@ from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
 from gateway.log.reading.cursor import Cursor
-from gateway.log.reading.skips import find_behind
+from gateway.log.reading.known_chunks import find_behind
 from hutch.formats.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,

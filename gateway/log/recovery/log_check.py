@@ -12,7 +12,7 @@ from gateway.log.damage.flaws import Flaw, Part, Sink
 from gateway.log.damage.verification import Chunk
 from gateway.log.derived.filter_pages import FilterPages
 from gateway.log.derived.index import ENTRY_BYTES, unpack_entries
-from gateway.log.derived.kept_snapshots import KeptSnapshots
+from gateway.log.derived.saved import KeptSnapshots
 from gateway.log.derived.sequences import PublisherSequences
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.kernel.chunks import BAD_CRC, BAD_HEADER, BAD_SEAL, NOT_NEXT, walk_chunks

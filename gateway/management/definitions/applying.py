@@ -16,13 +16,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from gateway.broker.access.errors import (
+from gateway.broker.errors import (
     AccessError,
+    BrokerError,
+    ExchangeDoesNotExist,
     NoSuchPermission,
     NoSuchUser,
     NoSuchVirtualHost,
+    StreamDoesNotExist,
 )
-from gateway.broker.errors import BrokerError, ExchangeDoesNotExist, StreamDoesNotExist
 from gateway.broker.rules.policies import NoSuchPolicy
 from gateway.management.administration import Administration, RequestTurns
 from gateway.management.errors import Failed

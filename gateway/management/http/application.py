@@ -26,9 +26,9 @@ from gateway.broker.access.authentication import (
     LoginRefused,
     Peer,
 )
-from gateway.broker.access.errors import AccessError
+from gateway.broker.access.credentials import basic_credentials
 from gateway.broker.access.refusals import in_command
-from gateway.broker.errors import BrokerError
+from gateway.broker.errors import AccessError, BrokerError
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import AdministrationError, NotFound
 from gateway.management.http import bodies
@@ -47,7 +47,6 @@ from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN, PROTOC
 from gateway.management.http.routes import ApiMethod, ApiPath, reason_of
 from gateway.management.requests.refusals import translated
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.basic import basic_credentials
 from gateway.server.connections.shared import Shared
 from store.errors import StoreError
 

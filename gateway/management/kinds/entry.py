@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import check_name
+from gateway.broker.errors import Unusable
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.errors import shown
 from gateway.management.fields import MISSING, JsonFields, fault_within, is_integer, is_text

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.broker.access.errors import Unusable
+from gateway.broker.errors import Unusable
 from gateway.broker.patterns import length_fault
 from gateway.broker.rules.policies import (
     APPLY_TO,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.broker.access.errors import NoSuchVirtualHost, VirtualHostExists
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
+from gateway.broker.errors import NoSuchVirtualHost, VirtualHostExists
 from gateway.management.fields import JsonFields
 from gateway.management.kinds.entry import Context, DefinitionEntry, usable_name
 from gateway.management.kinds.kind import Key, ObjectKind, Thing

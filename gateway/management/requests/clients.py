@@ -8,7 +8,7 @@ from gateway.broker.connections import (
     OpenConnection,
     PublisherDetails,
 )
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.requests.request import Host, Name, request

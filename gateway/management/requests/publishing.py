@@ -3,7 +3,7 @@
 import shutil
 from typing import Final
 
-from gateway.broker.access.authorisation import Demand, to_publish, to_read
+from gateway.broker.access.access import Demand, to_publish, to_read
 from gateway.broker.errors import ExchangeDoesNotExist
 from gateway.broker.topology.exchanges import DEFAULT_EXCHANGE
 from gateway.log.log import StreamLog

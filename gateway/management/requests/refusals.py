@@ -2,22 +2,20 @@
 
 from typing import Final
 
-from gateway.broker.access.errors import (
-    AccessError,
-    NoSuchPermission,
-    NoSuchUser,
-    NoSuchVirtualHost,
-    VirtualHostBusy,
-    VirtualHostExists,
-)
 from gateway.broker.errors import (
+    AccessError,
     BrokerError,
     ExchangeDoesNotExist,
     ExchangeExists,
     InternalError,
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
     StreamDoesNotExist,
     StreamExists,
     StreamNotAvailable,
+    VirtualHostBusy,
+    VirtualHostExists,
 )
 from gateway.broker.rules.arguments import InvalidArgument
 from gateway.broker.rules.policies import NoSuchPolicy

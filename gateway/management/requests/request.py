@@ -23,11 +23,9 @@ from typing import (
     get_type_hints,
 )
 
-from gateway.broker.access.access import Access
-from gateway.broker.access.authorisation import Demand, refused
-from gateway.broker.access.errors import AccessError
+from gateway.broker.access.access import Access, Demand, refused
 from gateway.broker.connections import Connections
-from gateway.broker.errors import BrokerError
+from gateway.broker.errors import AccessError, BrokerError
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.locks import Check

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from gateway.broker.access.authorisation import Demand, to_configure
+from gateway.broker.access.access import Demand, to_configure
 from gateway.broker.connections import Connections
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.hosts.mending import super_streams_of
@@ -10,7 +10,7 @@ from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.locks import Check
 from gateway.broker.naming import check_given_name, without_line_ends
 from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.log.names import pravega_name
 from gateway.management.administration import Role
 from gateway.management.errors import NotFound, WrongRequest

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, islice
 from typing import Annotated, Any, Final, TypeAlias
 
-from gateway.broker.access.authorisation import (
+from gateway.broker.access.access import (
     Demand,
     to_bind,
     to_configure,

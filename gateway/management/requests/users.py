@@ -9,10 +9,10 @@ from typing import Annotated, Final, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
-from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost, Unusable
 from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+from gateway.broker.errors import NoSuchUser, NoSuchVirtualHost, Unusable
 from gateway.broker.patterns import length_fault
 from gateway.management.administration import Administration, RequestTurns, Role
 from gateway.management.errors import Conflict, WrongRequest

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.streams import Streams
-from gateway.log.barrier import when_all_committed
 from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
+from gateway.log.ports import when_all_committed
 from gateway.log.records.openings import Opener
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.binders.binder import Binder, ProjectionPlace

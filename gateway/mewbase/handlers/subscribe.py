@@ -8,9 +8,9 @@ import dataclasses
 from typing import Final
 
 from gateway.broker.access.model import Right
-from gateway.broker.streams.stream import Stream
-from gateway.log.barrier import when_all_committed
+from gateway.broker.streams.catalogue import Stream
 from gateway.log.log import StreamLog
+from gateway.log.ports import when_all_committed
 from gateway.log.reading.locations import StartKind, locate
 from gateway.mewbase import durable
 from gateway.mewbase.link import ChannelLink

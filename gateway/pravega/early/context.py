@@ -9,8 +9,7 @@ from gateway.pravega.segment_access import ListConnection, unlisted
 from gateway.pravega.traffic import AppendsUnderWay
 from gateway.server.connections.shared import Say
 from gateway.server.front import Ports
-from gateway.settings.early import EarlySettings
-from gateway.settings.wire import WireSettings
+from gateway.settings.wire import EarlySettings, WireSettings
 from hutch.pravega.early_codec import EARLY, cut
 from hutch.pravega.layout import WireMessage
 from store.api import Operations

@@ -2,8 +2,7 @@ from gateway.server.connections.delivery cimport Delivery
 from gateway.server.connections.edge cimport Owner, PlainEdge
 from gateway.server.front cimport Source
 from gateway.server.connections.inbox cimport Inbox
-from gateway.server.loop.adaptive_sleep cimport AdaptiveSleep
-from gateway.server.loop.schedule cimport Schedule
+from gateway.server.loop.schedule cimport AdaptiveSleep, Schedule
 
 cdef Py_ssize_t _NOTED_BYTES
 cdef int _UNCONFIRMED

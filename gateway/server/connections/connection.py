@@ -14,13 +14,11 @@ from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.server.connections.delivery import Delivery
 from gateway.server.connections.edge import Owner, PlainEdge
-from gateway.server.connections.in_flight import NOTED_BYTES
 from gateway.server.connections.inbox import Inbox
-from gateway.server.connections.shared import COMMANDS_READ_BYTES, Shared
+from gateway.server.connections.shared import COMMANDS_READ_BYTES, NOTED_BYTES, Shared
 from gateway.server.connections.unfinished import Marks
 from gateway.server.front import OVER, Backlog, Kind, Source
-from gateway.server.loop.heartbeats import Heartbeats
-from gateway.server.loop.timers import Timers
+from gateway.server.loop.timers import Heartbeats, Timers
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Final
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.hosts.super_streams import Places
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.yielding import Slice
 from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog

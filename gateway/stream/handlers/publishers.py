@@ -3,8 +3,8 @@
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
-from gateway.log.barrier import when_all_committed
 from gateway.log.log import StreamLog
+from gateway.log.ports import when_all_committed
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import IDS_MAX, Link
 from gateway.stream.publishing import Publisher

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from gateway.broker.access.authorisation import Demand, name_of_exchange
+from gateway.broker.access.access import Demand, name_of_exchange
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
 from gateway.broker.hosts import super_streams
 from gateway.broker.naming import clean_name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.logs import InHost, JsonLines, TextLines, configure
+from gateway.logs import AGAIN_S, InHost, JsonLines, RateLimitedLog, TextLines, configure
 from gateway.settings.model import LogFormat, LogLevel, LogsSettings
 from tests.tidy.sources import SOURCES, name_of
 
@@ -155,3 +155,15 @@ def test_logs_go_to_standard_error_from_their_level_on(
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert "heard" in output.err
+
+
+def test_a_line_is_said_at_once_and_then_seldom_with_a_count(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [100.0]
+    seldom = RateLimitedLog(logging.getLogger("gateway"), "refused name=%s", lambda: now[0])
+    for number in range(1_000):
+        seldom.error(number)
+    now[0] += AGAIN_S
+    seldom.error("last")
+    assert caplog.messages == ["refused name=0 unsaid=0", "refused name=last unsaid=999"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import Listed, in_slices

@@ -11,7 +11,7 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.broker.streams.streams import Streams
 from gateway.log import names
-from gateway.log.derived.kept_snapshots import KeptSnapshots
+from gateway.log.derived.saved import KeptSnapshots
 from gateway.log.names import writer_of
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode

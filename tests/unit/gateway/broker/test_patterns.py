@@ -10,7 +10,7 @@ from gateway.broker.patterns import (
     UnusablePattern,
     length_fault,
 )
-from gateway.rate_limited_log import RateLimitedLog
+from gateway.logs import RateLimitedLog
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.log import log as log_module
-from gateway.log.barrier import when_all_committed
 from gateway.log.derived.sequences import PublisherSequences
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.log import DRAINED_BYTES, StreamLog
+from gateway.log.ports import when_all_committed
 from store.errors import NoSuchSegment
 from tests.chunks import SubBatch
 from tests.rings import no_rings

@@ -10,10 +10,12 @@ from gateway.network import listening
 from gateway.network.listening import (
     Place,
     address_of,
+    begin_without_pacing,
     bind,
     bind_all,
     cannot_listen,
     is_on_loopback,
+    restore_congestion,
     take_all,
 )
 from gateway.settings.errors import ConfigError
@@ -167,3 +169,33 @@ def test_a_host_is_on_loopback_if_all_its_addresses_are(monkeypatch: pytest.Monk
     assert is_on_loopback("localhost")
     assert is_on_loopback(names(monkeypatch, "127.0.0.1", "127.0.0.2"))
     assert not is_on_loopback(names(monkeypatch, "127.0.0.1", "192.0.2.1"))
+
+
+TCP_CONGESTION = getattr(socket, "TCP_CONGESTION", None)
+pytestmark = pytest.mark.skipif(TCP_CONGESTION is None, reason="the system has one algorithm only")
+
+
+def algorithm_of(connected: socket.socket) -> bytes:
+    assert TCP_CONGESTION is not None
+    return connected.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def test_an_accepted_connection_has_what_its_listener_has_until_it_is_restored() -> None:
+    with socket.socket() as listening, socket.socket() as client:
+        systems = algorithm_of(client)
+        begin_without_pacing(listening)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        client.connect(listening.getsockname())
+        accepted, _ = listening.accept()
+        with accepted:
+            assert algorithm_of(accepted) == b"reno"
+            restore_congestion(accepted)
+            assert algorithm_of(accepted) == systems
+
+
+def test_a_socket_without_congestion_control_is_left_alone() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        begin_without_pacing(ours)
+        restore_congestion(ours)

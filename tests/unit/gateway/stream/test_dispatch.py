@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.access import Demand
 from gateway.broker.errors import (
     InternalError,
     PreconditionFailed,

@@ -4,8 +4,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gateway.broker.access.access import Access, open_access
-from gateway.broker.access.holders import May
+from gateway.broker.access.access import Access, May, open_access
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
@@ -13,7 +12,7 @@ from gateway.broker.connections import (
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.streams.stream import Stream
+from gateway.broker.streams.catalogue import Stream
 from gateway.network.transport import Transport
 from gateway.pending import Pending, run
 from tests.conformance.harness import Loop

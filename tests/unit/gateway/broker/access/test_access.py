@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gateway.broker.access.errors import (
+from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.errors import (
     NoSuchPermission,
     NoSuchUser,
     NoSuchVirtualHost,
     Unusable,
 )
-from gateway.broker.access.model import Permission, Right, User
-from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.pending import Pending, start
 from store.errors import StoreError
 from tests.unit.gateway.broker.access.access_rig import AccessRig

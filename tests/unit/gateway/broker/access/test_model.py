@@ -1,8 +1,8 @@
 import pytest
 
-from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import NAME_BYTES_MAX, Permission, Permissions, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.errors import Unusable
 
 
 @pytest.mark.parametrize("algorithm", [*Algorithm, None])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
+from gateway.broker.access.access import Demand, to_configure, to_manage_super_stream
 from gateway.broker.errors import (
     BrokerError,
     ExchangeDoesNotExist,

@@ -2,14 +2,15 @@
 
 import pytest
 
-from gateway.broker.access.errors import (
+from gateway.broker.access.model import Permission, User
+from gateway.broker.errors import (
+    InternalError,
     NoSuchVirtualHost,
+    PreconditionFailed,
     Unusable,
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.access.model import Permission, User
-from gateway.broker.errors import InternalError, PreconditionFailed
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.log import names

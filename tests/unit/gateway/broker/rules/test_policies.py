@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.broker import yielding as slices
-from gateway.broker.access.errors import Unusable
+from gateway.broker.errors import Unusable
 from gateway.broker.patterns import Pattern
 from gateway.broker.rules import ranking
 from gateway.broker.rules.arguments import StreamArguments

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.access.errors import Unusable
+from gateway.broker.errors import Unusable
 from gateway.broker.rules.policy_settings import KNOWN, check_known, check_values
 
 

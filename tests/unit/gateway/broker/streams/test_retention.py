@@ -10,8 +10,8 @@ from gateway.broker import yielding as slices
 from gateway.broker.rules.arguments import StreamArguments
 from gateway.broker.rules.policies import Policy
 from gateway.broker.streams import retention as retention_module
+from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.retention import Retention, limits_of
-from gateway.broker.streams.stream import Stream
 from gateway.log import names
 from gateway.log.derived.index import ENTRY_BYTES
 from gateway.log.reading.retention import Limits

@@ -48,7 +48,7 @@ def test_a_chunk_whose_data_was_damaged_is_not_delivered_and_the_others_are(
 
     expected = [(n, body) for n, body in enumerate(FIVE) if n != number]
     assert offsets_and_records(delivered) == expected
-    (record,) = [each for each in caplog.records if each.name == "gateway.log.reading.skips"]
+    (record,) = [each for each in caplog.records if each.name == "gateway.log.reading.known_chunks"]
     message = record.getMessage()
     assert "damaged chunk is not delivered stream=orders" in message
     assert f"position={number * EVENT_BYTES} bytes={EVENT_BYTES}" in message

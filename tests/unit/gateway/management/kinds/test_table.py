@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.access.errors import NoSuchVirtualHost
 from gateway.broker.access.model import Permission, User
+from gateway.broker.errors import NoSuchVirtualHost
 from gateway.broker.rules.policies import Policy
 from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.definitions.importing import current_definitions

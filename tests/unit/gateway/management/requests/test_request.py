@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from gateway.broker.access.access import Access
-from gateway.broker.access.authorisation import Demand, to_configure, to_read
+from gateway.broker.access.access import Access, Demand, to_configure, to_read
 from gateway.broker.locks import Check
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest

@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 
 from gateway.pravega.segments import SEGMENTS_MAX
-from gateway.settings.early import EarlySettings
-from gateway.settings.wire import WireSettings
+from gateway.settings.wire import EarlySettings, WireSettings
 from hutch.pravega import early_messages as m
 from hutch.pravega import messages as today
 from hutch.pravega.layout import WireMessage

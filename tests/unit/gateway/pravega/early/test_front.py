@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pravega.early.context import is_of_the_server
-from gateway.settings.early import EarlySettings
-from gateway.settings.wire import WireSettings
+from gateway.settings.wire import EarlySettings, WireSettings
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_codec import EARLY, MessageParts
 from tests.early_rig import (

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from gateway.broker.access.access import Access
-from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.access import Access, Demand
 from gateway.broker.hosts import client_session
 from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.stream.link import RIGHTS

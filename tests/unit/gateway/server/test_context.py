@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from gateway.network.listening import bind
+from gateway.server.context import Listeners
 from gateway.server.listener import Listener
-from gateway.server.listeners import Listeners
 from gateway.server.sockets import Sockets
 from tests.unit.gateway.server.connection_rig import Server
 from tests.waiting import HANG_S

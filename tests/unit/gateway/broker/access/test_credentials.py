@@ -1,5 +1,6 @@
-"""The table in which AMQPLAIN sends user and password, as another library reads and writes it."""
+"""Credentials of the scheme Basic."""
 
+import base64
 from collections.abc import Mapping
 
 import pytest
@@ -8,7 +9,34 @@ from hypothesis import strategies as st
 from pamqp import decode, encode
 
 from compat.differential.scripts.amqplain import LOGIN, PASSWORD, RIGHT, WRONG, text_field
-from gateway.broker.access.amqplain import credentials_of
+from gateway.broker.access.credentials import basic_credentials, credentials_of
+
+
+def encoded(text: bytes) -> str:
+    return base64.b64encode(text).decode()
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+def test_name_and_password_are_read(scheme: str) -> None:
+    assert basic_credentials(f"{scheme} {encoded(b'app:a:b')}") == (b"app", b"a:b")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Basic",
+        f"Bearer {encoded(b'app:b')}",
+        f"Basic {encoded(b'app')}",
+        f"Basic {encoded(bytes(1) + b':b')}",
+        "Basic a%",
+        "Basic é",
+        f"Basic {encoded(b'app:' + b'b' * 4096)}",
+    ],
+)
+def test_what_cannot_be_read_gives_none(header: str) -> None:
+    assert basic_credentials(header) is None
+
 
 texts = st.text(max_size=80)
 values = st.one_of(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.loop.heartbeats import Heartbeats, HeartbeatTimers
+from gateway.server.loop.timers import Heartbeats, HeartbeatTimers
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
 

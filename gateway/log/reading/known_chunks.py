@@ -1,13 +1,35 @@
-"""Find where a reader goes on behind damage, and log the damage."""
+"""Known places of a log's chunks: readers check bytes by them, and go on there behind damage."""
 
 import logging
 from typing import Final
 
 from gateway.log.damage.resync import next_chunk
+from gateway.log.damage.verification import Mark
 from gateway.log.derived.index import NO_END
 from gateway.log.kernel.chunks import BAD_CRC, BAD_HEADER, BAD_SEAL, NOT_NEXT
 from gateway.log.log import StreamLog
 from hutch.formats.chunk import EVENT_HEAD_BYTES
+
+
+def marks_of(log: StreamLog, position: int, end: int) -> list[Mark]:
+    """Return the known places of chunks in [position, end) and next to it.
+
+    As `ChunkIndex.marks`, with the end of the bytes that another process wrote, or of all.
+    """
+    last, offset = log.index.trusted_position, log.index.trusted_offset
+    if position >= last:
+        last, offset = log.committed_length, log.committed_next_offset
+    known = [mark for mark in log.index.marks(position, end) if position + mark[0] < last]
+    return [*known, (last - position, offset)]
+
+
+def span_around(log: StreamLog, position: int) -> tuple[int, int, int]:
+    """Return the size up to the next place that `marks_of` knows, and the bounds of offsets."""
+    marks = marks_of(log, position, position + 1)
+    first_offset = max((offset for place, offset in marks if place <= 0), default=0)
+    size, end_offset = next(mark for mark in marks if mark[0] > 0)
+    return size, first_offset, end_offset
+
 
 log = logging.getLogger(__name__)
 

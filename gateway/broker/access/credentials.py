@@ -1,11 +1,35 @@
-"""The response of AMQPLAIN: an AMQP 0-9-1 field table without its outer length.
+"""Credentials as clients send them: of the scheme Basic in HTTP and gRPC, and of AMQPLAIN."""
 
-    field   u8 size of the key | key | u8 type | value of that type
+import base64
+import binascii
+from typing import Final, NamedTuple
 
-Source: AMQP 0-9-1, 4.2.5.5 Field Tables; RabbitMQ's errata for the types.
-"""
+_BYTES_MAX: Final = 4096
 
-from typing import Final
+
+class BasicCredentials(NamedTuple):
+    """A name with its password, as they were sent."""
+
+    name: bytes
+    password: bytes
+
+
+def basic_credentials(header: str) -> BasicCredentials | None:
+    """Return the credentials in an `authorization`; None if it has none that can be read.
+
+    Source: RFC 7617, section 2.
+    """
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic" or len(text) > _BYTES_MAX:
+        return None
+    try:
+        name, colon, password = base64.b64decode(text.strip(), validate=True).partition(b":")
+    except (binascii.Error, ValueError):
+        return None
+    if not colon or b"\x00" in name + password:
+        return None
+    return BasicCredentials(name, password)
+
 
 _TEXTS: Final = frozenset(b"Sx")
 _SIZES: Final = {
@@ -18,7 +42,13 @@ _SIZED: Final = frozenset(b"SxFA")
 
 
 def credentials_of(data: bytes) -> tuple[bytes, bytes]:
-    """Return the fields LOGIN and PASSWORD; of a repeated one the first.
+    """Return the fields LOGIN and PASSWORD of AMQPLAIN's response; of a repeated one the first.
+
+    It is an AMQP 0-9-1 field table without its outer length:
+
+        field   u8 size of the key | key | u8 type | value of that type
+
+    Source: AMQP 0-9-1, 4.2.5.5 Field Tables; RabbitMQ's errata for the types.
 
     Raises:
         ValueError: It is no such table, or has not these two.

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from gateway.server.connections.in_flight import InFlight
+from gateway.server.connections.shared import InFlight
 from hutch.stream import messages as m
 from store.errors import StoreError
 from tests.chunks import publish_body
