@@ -1,4 +1,4 @@
-"""`hutch`, and `python -m gateway`, which is the same.
+"""`hutch`, also called as `python -m gateway`.
 
 Loading the command line takes a while, and the server more: before that comes what a signal does to
 a server that is only about to be one.
@@ -54,7 +54,7 @@ def _run_and_print() -> int:
 
 
 def _drop_output() -> None:
-    """Let what is left in the buffer, which is written at exit, go nowhere."""
+    """Let the rest of the buffer, which is written at exit, go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -134,7 +134,7 @@ def _parser(given: Sequence[str]) -> Parser:
 
 
 def _pointer(word: str) -> str:
-    """Return the command of `hutch ctl` that was meant, or what to do in its place."""
+    """Return the command of `hutch ctl` that was meant, or the step to take in its place."""
     from gateway.management.ctl.ctl import COMMANDS  # noqa: PLC0415 (see above)
     from gateway.management.ctl.pointers import pointer_of  # noqa: PLC0415
 

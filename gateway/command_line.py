@@ -1,4 +1,4 @@
-"""Command lines: what is said of a wrong one, and how to say it to a person."""
+"""Command lines: the complaint about a wrong one, and how to say it to a person."""
 
 import argparse
 import sys
@@ -44,14 +44,14 @@ def visible(text: str) -> str:
 
 
 def complain(lines: str, status: int) -> int:
-    """Write what is wrong to standard error, line by line; return the exit status."""
+    """Write complaints to standard error, line by line; return the exit status."""
     for line in lines.splitlines():
         sys.stderr.write(f"hutch: {visible(line)}\n")
     return status
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that names what is like a wrong word; its commands have parsers of this kind.
+    """A parser that names words like a wrong one; its commands have parsers of this kind.
 
     Attributes:
         pointer: Says what to do in place of a command that there is not; empty if that is unknown.
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{told}{meant or ';'} `{self.prog} --help` lists them")
 
     def refuse(self, words: Sequence[str]) -> None:
-        """End the process with what is wrong with words that no argument takes."""
+        """End the process with a complaint about words that no argument takes."""
         options = [word.partition("=")[0] for word in words if word.startswith("-")]
         meant = "".join(did_you_mean(option, self._option_string_actions) for option in options)
         self.error(f"unrecognized arguments: {' '.join(words)}{meant}")

@@ -45,7 +45,7 @@ the compiler, and nothing else knows of it."""
 
 
 def uncompiled() -> tuple[str, ...]:
-    """Name what would run as plain Python: correct, but several times slower."""
+    """Name the modules that would run as plain Python: correct, but several times slower."""
     return tuple(name for name in KERNELS + HOT_OBJECTS if not _is_compiled(name))
 
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def nothing(*_arguments: object) -> None:
-    """Do nothing: what is over calls this, and refers no more to what it called."""
+    """Do nothing: called by objects that are over, in place of those they referred to."""
 
 
 class Abandoned(Exception):
@@ -72,7 +72,7 @@ class Pending(Generic[T]):
 
 
 def asked(call: Callable[[Callable[[T | Exception], None]], object]) -> Pending[T]:
-    """Call something with a `done`; return what that will get. Awaiting it raises an error."""
+    """Call something with a `done`; return its outcome. Awaiting that raises an error."""
     pending: Pending[T] = Pending()
     call(pending.settle)
     return pending
@@ -82,7 +82,7 @@ def run(
     coroutine: Coroutine[Pending[Any], None, T],
     done: Callable[[T | BaseException], object],
 ) -> None:
-    """Run `coroutine` as far as it goes now, and on whenever what it awaits is settled.
+    """Run `coroutine` as far as it goes now, and on whenever the Pending it awaits is settled.
 
     `done` gets what it returned or raised (Exceptions only; anything else passes), before `run`
     returns if nothing had to be waited for.

@@ -108,7 +108,7 @@ class QueueMessages(Source[_Read]):
     link: AmqpLink
 
     def __init__(self, route: Route, end: _Read) -> None:
-        """Keep what to read."""
+        """Keep the source to read."""
         super().__init__(route, end)
         self._queue = end.queue if isinstance(end, QueueSource) else route.owned
         self._messages: Arrivals[DeliveredMessage] = Arrivals()
@@ -217,7 +217,7 @@ def _stored(value: Any) -> Any:  # noqa: ANN401  # whatever a header has
 
 
 class BasicPublisher(Target[_Written]):
-    """Publishes to an exchange or a queue; what no queue takes is refused."""
+    """Publishes to an exchange or a queue; a message that no queue takes is refused."""
 
     link: AmqpLink
 
@@ -259,7 +259,7 @@ class BasicPublisher(Target[_Written]):
             sent.add_done_callback(partial(self._confirmed, parcel, name))
 
     def _publication(self, parcel: Parcel) -> dict[str, Any]:
-        """Return what to publish for a message. Raises Missing, and others if it has no place."""
+        """Return a message in AMQP's form. Raises Missing, and others if it has no place."""
         body, properties, _, _ = basic_of(parcel.record)
         if len(body) > (most := _largest.get(self.end.place, len(body))):
             raise ValueError(f"{len(body)} bytes are more than the {most} that the broker takes")

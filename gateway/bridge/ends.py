@@ -67,7 +67,7 @@ class Link(ABC):
             self.lost.set_exception(self.unreachable(error))
 
     def unreachable(self, error: BaseException) -> Unreachable:
-        """Return what to say of an error."""
+        """Return the text to say of an error."""
         if isinstance(error, Unreachable):
             return error
         return Unreachable(f"{self.end.name}: {str(error) or type(error).__name__}")
@@ -138,7 +138,7 @@ class RouteEnd(ABC, Generic[E]):
         """Connect and begin. Raises Unreachable."""
 
     async def close(self) -> None:
-        """Disconnect; what is not settled comes again, what is not confirmed is there or not."""
+        """Disconnect; unsettled messages come again, unconfirmed ones are there or not."""
         while self.links:
             await self.links.pop().close()
 
@@ -165,14 +165,14 @@ class Source(RouteEnd[E]):
         return None
 
     async def save(self) -> None:
-        """Make what was settled lasting."""
+        """Make the settled place lasting."""
 
     async def pause(self) -> None:
         """Ask for no more."""
 
     @abstractmethod
     async def remove(self) -> None:
-        """Connect, and take away what the route left. Raises Unreachable."""
+        """Connect, and take away all that the route left. Raises Unreachable."""
 
 
 class Target(RouteEnd[E]):

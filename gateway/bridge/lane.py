@@ -1,4 +1,4 @@
-"""A route at work: opening its ends, again and again, and what becomes of refused messages."""
+"""A route at work: it opens its ends again and again, and deals with refused messages."""
 
 import asyncio
 import logging
@@ -157,7 +157,7 @@ class Lane:
                 await end.close()
 
     async def _watch(self, source: Source[Any], pump: Pump) -> None:
-        """Look what waits; return with the last message if the route ends with it."""
+        """Look at the messages that wait; return with the last one if the route ends with it."""
         looks = empty = 0
         delivered = self.counts.delivered
         while empty < ENOUGH_LOOKS:
@@ -185,7 +185,7 @@ class Lane:
     # ---- refused messages ----------------------------------------------------------------------
 
     def _refused(self, parcel: Parcel, refusal: str) -> bool:
-        """Do with a refused message what the route says; return whether it is done with."""
+        """Treat a refused message as the route says; return whether it is done with."""
         place = "".join(f", {name} {value}" for name, value in parcel.place.items())
         line = f"a message was refused: {refusal}{place}"
         if self.route.refused == "stop":

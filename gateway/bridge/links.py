@@ -43,7 +43,7 @@ class StreamLink(Link):
     """
 
     def __init__(self, end: End, client: Connection, take: Take) -> None:
-        """Take what the server pushes, from now on."""
+        """Take messages that the server pushes, from now on."""
         super().__init__(end)
         self.client: Final = client
         self._loop: Final = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ class StreamLink(Link):
             raise Unreachable(f"{end.name}: {error}") from None
 
     def do(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:  # noqa: ANN401  # the work's
-        """Do some work of the client; what comes meanwhile is taken later. Raises Unreachable."""
+        """Do some work of the client; messages that come are taken later. Raises Unreachable."""
         if self.lost.done():
             self.lost.result()
         try:

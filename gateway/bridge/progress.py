@@ -21,7 +21,7 @@ class Progress:
     """Shows the routes while they work."""
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
-        """Keep what to show."""
+        """Keep the routes to show."""
         self._lanes = lanes
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, auto_refresh=False)
@@ -36,7 +36,7 @@ class Progress:
         self._live.stop()
 
     def show(self) -> None:
-        """Show what is now, if it is time."""
+        """Show the counts of now, if it is time."""
         if self._console.is_terminal:
             table = Table("route", box=None)
             for column in _COLUMNS:
@@ -66,7 +66,7 @@ class Progress:
 
 
 def summary(lane: Lane) -> str:
-    """Return what a route has done."""
+    """Return a route's counts as text."""
     counts = lane.counts
     more = {"refused": counts.refused, "repeated": counts.repeated}
     said = "".join(f", {count} {name}" for name, count in more.items() if count)

@@ -18,7 +18,7 @@ QUIET_S: Final = 2.0
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of what a route has done since the process began.
+    """Counts of a route's messages since the process began.
 
     Attributes:
         taken: Messages of the source, repeated ones too.
@@ -95,7 +95,7 @@ class Pump:
         await self._first(self._fill(), self._drain(), first_lost(self.target.links), *ends)
 
     async def finish(self, within_s: float) -> None:
-        """Take nothing more, and wait for what is under way; then make the place lasting.
+        """Take nothing more, and wait for all under way; then make the place lasting.
 
         A consumer of a queue is not cancelled first: quorum queues of RabbitMQ would give what is
         not acknowledged in another order the next time.
@@ -122,7 +122,7 @@ class Pump:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _fill(self) -> None:
-        """Send what comes, as far as there is room."""
+        """Send messages that come, as far as there is room."""
         while True:
             if self._under_way:  # what comes together costs less
                 await asyncio.sleep(GATHER_S)
@@ -178,13 +178,13 @@ class Pump:
         self._is_judged.set()
 
     def fail(self, error: Exception, stops_at: Parcel | None = None) -> None:
-        """End the work with an error, when what came before a message is acknowledged."""
+        """End the work with an error, when all before a message is acknowledged."""
         if self._failure is None:
             self._failure, self._stops_at = error, stops_at
         self._is_judged.set()
 
     async def _drain(self) -> None:
-        """Acknowledge what is done, from the oldest on."""
+        """Acknowledge the messages that are done, from the oldest on."""
         while True:
             self._is_judged.clear()
             done: list[Parcel] = []

@@ -264,7 +264,7 @@ class Route(_Table):
 
     @property
     def owned(self) -> str:
-        """Name of what the route leaves at a broker: a queue, a session, a stored place."""
+        """Name of the route's traces at a broker: a queue, a session, a stored place."""
         return f"hutch-bridge-{self.name}"
 
 

@@ -1,4 +1,4 @@
-"""The process of the bridge: a thread for each route, and what is beside them."""
+"""The process of the bridge: a thread for each route, its metrics and its progress."""
 
 import asyncio
 import logging
@@ -54,7 +54,7 @@ class Worker(threading.Thread):
             self.status = Stopped.status
 
     def finish(self) -> None:
-        """Take nothing more, and store what is under way."""
+        """Take nothing more, and store the messages under way."""
         with suppress(RuntimeError):  # it may just have ended
             self._loop.call_soon_threadsafe(self._ending.set)
 
@@ -105,7 +105,7 @@ def run(
 
 
 def _finish(workers: Sequence[Worker]) -> None:
-    """Let all routes store what is under way, for a bounded time."""
+    """Let all routes store the messages under way, for a bounded time."""
     for worker in workers:
         worker.finish()
     end = time.monotonic() + FINISH_S + SPARE_S
@@ -116,7 +116,7 @@ def _finish(workers: Sequence[Worker]) -> None:
 
 
 def remove(route: Route) -> int:
-    """Take away what a route left at its source; return the exit status."""
+    """Take away all that a route left at its source; return the exit status."""
 
     async def work() -> None:
         source = SOURCES[type(route.source)](route, route.source)

@@ -80,7 +80,7 @@ class StreamRecords(StreamEnd[_Streams], Source[_Streams]):
     """
 
     def __init__(self, route: Route, end: _Streams) -> None:
-        """Keep what to read."""
+        """Keep the source to read."""
         super().__init__(route, end)
         self._readers: dict[tuple[StreamLink, int], _Reader] = {}
         self._next: dict[str, int | None] = {}
@@ -238,7 +238,7 @@ class StreamRecords(StreamEnd[_Streams], Source[_Streams]):
 
 
 class _Publisher:
-    """A publisher of a stream: what is sent, in order, and not confirmed."""
+    """A publisher of a stream, with the messages that are sent, in order, and not confirmed."""
 
     def __init__(self, link: StreamLink, number: int, name: str) -> None:
         self.link: Final = link

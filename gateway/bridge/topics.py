@@ -139,7 +139,7 @@ class TopicMessages(Source[TopicsSource]):
     link: MqttLink
 
     def __init__(self, route: Route, end: TopicsSource) -> None:
-        """Keep what to read."""
+        """Keep the source to read."""
         super().__init__(route, end)
         self._messages: Arrivals[MQTTMessage] = Arrivals()
 

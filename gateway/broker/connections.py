@@ -83,7 +83,7 @@ class OpenConnection(RightsHolder, Protocol):
 
     @property
     def protocol(self) -> str:
-        """RabbitMQ's word for what it speaks, as `stream`."""
+        """RabbitMQ's word for its protocol, as `stream`."""
         ...
 
     @property
@@ -97,19 +97,19 @@ class OpenConnection(RightsHolder, Protocol):
         ...
 
     def details(self) -> ConnectionDetails:
-        """Return what administrators are told of it."""
+        """Return its details for administrators."""
         ...
 
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return the same of its publishers."""
+        """Return the details of its publishers."""
         ...
 
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return the same of its subscriptions."""
+        """Return the details of its subscriptions."""
         ...
 
     def cut_off(self, reason: str) -> None:
-        """End the connection now, without a word to the client; what is queued is dropped."""
+        """End the connection now, without a word to the client; queued frames are dropped."""
         ...
 
     def lose_each(self, streams: Iterable[Stream]) -> None:
@@ -131,7 +131,7 @@ class OpenConnection(RightsHolder, Protocol):
         ...
 
     def release_publishing(self) -> None:
-        """Read again what `hold_publishing` has stopped."""
+        """Read again from a client that `hold_publishing` has stopped."""
         ...
 
 

@@ -7,7 +7,7 @@ from store.errors import StoreError
 
 
 class BrokerError(Exception):
-    """Base of what the broker refuses; the peer may go on."""
+    """Base of the broker's refusals; the peer may go on."""
 
 
 class StreamDoesNotExist(BrokerError):
@@ -15,7 +15,7 @@ class StreamDoesNotExist(BrokerError):
 
 
 class StreamExists(BrokerError):
-    """A stream of that name with the same arguments exists."""
+    """A stream of that name with equal arguments exists."""
 
 
 class ExchangeDoesNotExist(BrokerError):

@@ -1,4 +1,4 @@
-"""A file that a setting names for the very first start, known again by what is in it.
+"""A file that a setting names for the very first start, known again by its content.
 
 setting    SHA-256 of the content that the first start took
 """
@@ -24,19 +24,19 @@ class FirstFile:
         self._digest = b""
 
     def read(self, bytes_max: int = -1) -> bytes:
-        """Return up to so many bytes of the file, all of them by default. Raises OSError."""
+        """Return up to `bytes_max` bytes of the file, all of them by default. Raises OSError."""
         with self._path.open("rb") as opened:
             content = opened.read(bytes_max)
         self._digest = hashlib.sha256(content).digest()
         return content
 
     async def note(self) -> None:
-        """Write down what was read; before it is used. Raises StoreError."""
+        """Write down the hash of the content; before it is used. Raises StoreError."""
         await self._kept.load()
         await self._kept.write({self._key: self._digest})
 
     async def is_unchanged(self) -> bool:
-        """Return whether the first start took just what is in the file. Raises StoreError."""
+        """Return whether the first start took exactly the file's content. Raises StoreError."""
         taken = (await self._kept.load()).get(self._key)
         try:
             if taken is not None and self._path.is_file():

@@ -62,7 +62,7 @@ class KeptTable:
         self._table = table
 
     async def load(self) -> dict[bytes, bytes]:
-        """Create the table if it is missing; return what is in it. Raises StoreError."""
+        """Create the table if it is missing; return its entries. Raises StoreError."""
         await create_table_if_missing(self._store, self._table)
         entries = await read_whole_table(self._store, self._table)
         await self._sweep([entry.key for entry in entries if entry.value == _REMOVED])

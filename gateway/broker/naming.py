@@ -1,4 +1,4 @@
-"""Names of what is created: which there may be."""
+"""Names of new streams, exchanges and the like: which there may be."""
 
 from typing import Final
 from unicodedata import category

@@ -52,7 +52,7 @@ class UnusablePattern(ValueError):
 
 
 def length_fault(text: str) -> str:
-    """Return what is wrong with a pattern that is too long, else nothing."""
+    """Return the fault of a pattern that is too long, else nothing."""
     is_long = len(_raw(text)) > PATTERN_BYTES_MAX
     return f"must not exceed {PATTERN_BYTES_MAX} bytes" if is_long else ""
 

@@ -1,4 +1,4 @@
-"""State of service of the whole server: its doors, its alarms, and what administrators changed.
+"""State of service of the whole server: its listeners, its alarms, and administrators' changes.
 
 Nothing of this is stored: the next start begins with the settings, without an alarm, in service.
 """
@@ -30,7 +30,7 @@ class ListenerControl(Protocol):
 
     @property
     def protocol(self) -> str:
-        """RabbitMQ's name of what is spoken there, as `stream` or `stream/ssl`."""
+        """RabbitMQ's name of the protocol there, as `stream` or `stream/ssl`."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class ListenerControl(Protocol):
         ...
 
     def reopen(self) -> None:
-        """Take in clients again, at the same addresses.
+        """Take in clients again, at the addresses of before.
 
         Raises OSError, whose `filename` is the address, if one is taken by now.
         """
@@ -69,7 +69,7 @@ class Part(Protocol):
 
 
 class ListenerBlocked(Exception):
-    """A door cannot be opened again; the message says why."""
+    """A listener cannot be opened again; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Service:
         return list(self._doors)
 
     def add_door(self, door: ListenerControl) -> None:
-        """Note a door that was opened."""
+        """Note a listener that was opened."""
         self._doors.append(door)
 
     def add_part(self, part: Part) -> None:

@@ -1,4 +1,4 @@
-"""Letting others have their turn while one client asks for what takes long."""
+"""Letting others have their turn while one client asks for something that takes long."""
 
 import logging
 from collections.abc import Callable

@@ -42,7 +42,7 @@ def wall_ms() -> int:
 
 
 class Clock:
-    """Gives milliseconds since the epoch by the machine's clock, and remembers every reading."""
+    """Clock in milliseconds since the epoch, by the machine's; remembers every reading."""
 
     def __init__(
         self,

@@ -131,7 +131,7 @@ class Readers:
                 log.exception("waking a reader failed stream=%s", self._stream)
 
     def share(self, position: int, end: int, delivery: Delivery) -> None:
-        """Keep one reader's delivery for others that reach the same place in this turn."""
+        """Keep one reader's delivery for others that reach its place in this turn."""
         if self.shared is None:
             self.schedule(self._call_unshare)
         self.shared, self.shared_at, self.shared_end = delivery, position, end
@@ -299,7 +299,7 @@ class StreamLog:
         self.send(chunk)
 
     def close_chunk(self) -> None:
-        """Append the open chunk, so that all that was put lies before what is sent next."""
+        """Append the open chunk, so that all that was put lies before all that is sent next."""
         if self._open is not None and self._open.entry_count:
             self._append(self._open)
 

@@ -157,7 +157,7 @@ _OF_A_STREAM: Final = re.compile(
 
 
 def is_server_scope(scope: str) -> bool:
-    """Return whether a scope holds what belongs to no virtual host."""
+    """Return whether a scope holds segments that belong to no virtual host."""
     return scope == _SERVER_SCOPE
 
 

@@ -118,7 +118,7 @@ class ChunkBuffers:
     """
 
     def __init__(self, chunk_bytes_max: int) -> None:
-        """Begin without buffers; a chunk has at most so many bytes of header and data.
+        """Begin without buffers; a chunk has at most `chunk_bytes_max` of header and data.
 
         A single large entry may exceed that a little.
         """
@@ -128,11 +128,11 @@ class ChunkBuffers:
         self._kept: list[list[bytearray]] = [[] for _ in self._sizes]
 
     def take(self, bytes_expected: int) -> bytearray:
-        """Return the smallest buffer with so much room, or the largest; its content is any."""
+        """Return the smallest buffer with that room, or the largest; its content is any."""
         return self._take_of(self._index_of(bytes_expected))
 
     def _index_of(self, bytes_expected: int) -> int:
-        """Return the number of the smallest size with so much room, or of the largest."""
+        """Return the number of the smallest size with that room, or of the largest."""
         last = len(self._sizes) - 1
         for index in range(last):
             size = self._sizes[index]
@@ -173,11 +173,11 @@ class ChunkSizes:
         self.bytes_usual = 0
 
     def begin(self, bytes_expected: int) -> "OpenChunk":
-        """Return a new chunk; what is expected may be for a thousand streams."""
+        """Return a new chunk; the expected bytes may be for a thousand streams."""
         return OpenChunk(self._buffers, min(bytes_expected, self.bytes_usual))
 
     def entries_max(self, bytes_expected: int) -> int:
-        """Return how many entries a chunk gets that so many bytes are to fill."""
+        """Return how many entries a chunk gets that the expected bytes are to fill."""
         is_burst = 2 * bytes_expected <= self._buffers.chunk_end_max
         return self.burst_entries_max if is_burst else ENTRIES_MAX
 
@@ -349,7 +349,7 @@ class OpenChunk:
         return memoryview(self.buffer)[:event_end]
 
     def keep(self) -> None:
-        """Keep what a consumer gets of the finished chunk: readers wait for it."""
+        """Keep the delivery of the finished chunk for a consumer: readers wait for it."""
         end = self.written
         head = copy_of(self.buffer, _EVENT_HEAD_BYTES, end)
         next_offset = self.chunk_id + self.record_count

@@ -34,7 +34,7 @@ class LogPorts(Generic[L]):
     grown: Callable[[L], object] = nothing
 
     def over(self) -> "LogPorts[L]":
-        """Return the same for a log that has failed: the owner of the log is told nothing more."""
+        """Return the ports of a log that has failed: the owner of the log is told nothing more."""
         return replace(self, failed=nothing, save=nothing, grown=nothing)
 
 

@@ -153,7 +153,7 @@ class _Group:
 
 @asn1.sequence
 class _AlternativeNames:
-    """A sequence around names, for the same reason as `_Group`."""
+    """A sequence around names; why, `_Group` says."""
 
     names: list[asn1.TLV]
 

@@ -180,7 +180,7 @@ def _match(first: bytes, pattern: Pattern) -> Match:
 
 
 def wanted(protocol: Protocol, port: str, open_ports: OpenPorts) -> str:
-    """Return the address that a client of a protocol wants, or what stands against that.
+    """Return the address that a client of a protocol wants, or the reason against it.
 
     Args:
         protocol: What it speaks.
@@ -211,7 +211,7 @@ _FIXED: Final[Mapping[str, bytes]] = {
 
 
 def answer(protocol: Protocol, text: str) -> bytes:
-    """Return what a client of a protocol is told in its own words; empty where it has none."""
+    """Return the answer to a client of a protocol in its own words; empty where it has none."""
     line = text.encode("ascii", "replace") + b"\n"
     match protocol.name:
         case "HTTP":

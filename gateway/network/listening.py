@@ -112,7 +112,7 @@ def _ask_for_life(listening: socket.socket) -> None:
 
 
 def is_on_loopback(host: str) -> bool:
-    """Return whether this machine alone reaches what listens on a host; True if nothing can."""
+    """Return whether this machine alone reaches a listener on a host; True if nothing can."""
     try:
         found = _found(host, 0)
     except OSError:  # told when the address is taken

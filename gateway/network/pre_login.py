@@ -1,6 +1,6 @@
 """Connections that have not logged in: counted by address, so that the right one gives way.
 
-If there is no room for another connection, the address with most strangers loses its oldest one.
+If there is no room for another connection, the address with most of them loses its oldest one.
 One address may have a share of the places and no more; with one more its oldest goes. A connection
 that has logged in is no stranger any more, and gives way to none.
 """
@@ -24,7 +24,7 @@ class PreLogin(Generic[T]):
         self._share = max(1, places // OWN_SHARE)
         self._by_source: dict[str, dict[T, None]] = {}
         self._source_of: dict[T, str] = {}
-        # Addresses by how many strangers they have, and the largest number of them.
+        # Addresses by how many connections they have, and the largest number of them.
         self._by_count: dict[int, dict[str, None]] = {}
         self._most = 0
 
@@ -32,11 +32,11 @@ class PreLogin(Generic[T]):
         return len(self._source_of)
 
     def address_of(self, stranger: T) -> str:
-        """Return the address or network that a stranger counts as; empty if it is no stranger."""
+        """Return the address or network that a connection counts as; empty if it has logged in."""
         return self._source_of.get(stranger, "")
 
     def in_the_way(self, address: str, *, is_full: bool) -> T | None:
-        """Return the stranger that has to go before one comes from an address; None if none has.
+        """Return the connection that has to go before one comes from an address; None if none has.
 
         Args:
             address: Where the next one comes from.
@@ -49,7 +49,7 @@ class PreLogin(Generic[T]):
         return self.first_to_go() if is_full else None
 
     def first_to_go(self) -> T | None:
-        """Return the oldest one of the address that has most; None if there are no strangers."""
+        """Return the oldest one of the address that has most; None if there are no connections."""
         if not self._most:
             return None
         source = next(iter(self._by_count[self._most]))
@@ -75,7 +75,7 @@ class PreLogin(Generic[T]):
         self._moved(source, len(own) + 1, len(own))
 
     def replace(self, stranger: T, other: T) -> None:
-        """Let another object stand for a stranger, as its newest; fine if it is not there."""
+        """Let another object stand for a connection, as its newest; fine if it is not there."""
         source = self._source_of.get(stranger)
         if source is not None:
             self.remove(stranger)

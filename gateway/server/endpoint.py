@@ -147,7 +147,7 @@ def endpoint(place: Place, tls: TlsSettings | None, speaks: str = "") -> Endpoin
 
 
 def naming_of(settings: TlsSettings) -> Naming:
-    """Return what finds the user in a client's certificate."""
+    """Return the function that finds the user in a client's certificate."""
     match settings.login_from:
         case LoginFrom.DISTINGUISHED_NAME:
             return certificate.distinguished_name

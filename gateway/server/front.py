@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""The seam between the server and a protocol: what each gives the other.
+"""The seam between the server and a protocol: the interfaces that each gives the other.
 
 A front is one protocol. The server owns sockets and time, a front owns meaning. Each port has a
 `Kind`; each client that comes in there is met by a `Front`, which gets the `Ports` of its
@@ -80,7 +80,7 @@ class Source:
         self.is_sifting = False
 
     def next(self, scratch: bytearray) -> Piece | None:
-        """Return what to send next, None if there is nothing now.
+        """Return the next piece to send, None if there is nothing now.
 
         Args:
             scratch: Room that all connections use in turn; its content does not matter.
@@ -135,7 +135,7 @@ class Ports(Protocol):
         ...
 
     def wake(self, source: Source) -> None:
-        """Ask a source for what there is to send, at the end of the turn."""
+        """Ask a source for its next piece, at the end of the turn."""
         ...
 
     # In
@@ -153,7 +153,7 @@ class Ports(Protocol):
         ...
 
     def taken(self, count: int, backlog: Backlog | None) -> None:
-        """Note what a run of frames brought.
+        """Note the messages of a run of frames.
 
         Args:
             count: Messages that wait for their confirm from now on.
@@ -162,11 +162,11 @@ class Ports(Protocol):
         ...
 
     def settled(self, count: int) -> None:
-        """Note that so many messages do not wait for their confirm any more."""
+        """Note that a number of messages do not wait for their confirm any more."""
         ...
 
     def hold(self) -> None:
-        """Read nothing more from the client until `release`: there is no room for what it sends."""
+        """Read nothing more from the client until `release`: there is no room for more."""
         ...
 
     def release(self) -> None:
@@ -176,11 +176,11 @@ class Ports(Protocol):
     # Time
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay; as Abandoned when the connection ends before."""
+        """Return a Pending, settled after a delay; as Abandoned when the connection ends before."""
         ...
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
-        """Do something after a delay; calling what is returned prevents it."""
+        """Do something after a delay; calling the returned function prevents it."""
         ...
 
     def limit(self, delay_ms: int, step: str) -> None:
@@ -208,7 +208,7 @@ class Ports(Protocol):
     # Standing
 
     def logged_in(self) -> None:
-        """Note that the client is known: it gives way to no stranger that wants its socket."""
+        """Note that the client has logged in: it keeps its socket when others want one."""
         ...
 
     def admitted(self) -> None:
@@ -222,11 +222,11 @@ class Ports(Protocol):
         ...
 
     def stop(self, within_s: float) -> None:
-        """Do the same, after a farewell; cut a client off that does not read all that in time."""
+        """End the connection after a farewell; cut off a client that reads too slowly."""
         ...
 
     def abort(self) -> None:
-        """End the connection now; what is queued is dropped."""
+        """End the connection now; queued frames are dropped."""
         ...
 
 
@@ -263,7 +263,7 @@ class Front(Protocol):
         ...
 
     def held_bytes(self) -> int:
-        """Return how much is held of what the client sent before its login."""
+        """Return the number of bytes held that the client sent before its login."""
         ...
 
     def farewell(self) -> None:

@@ -60,7 +60,7 @@ class Listener:
 
     @property
     def protocol(self) -> str:
-        """Word for what is spoken here, as administrators see it."""
+        """Word for the protocol here, as administrators see it."""
         return self._kind.name
 
     @property
@@ -83,7 +83,7 @@ class Listener:
         self.stop_accepting()
 
     def reopen(self) -> None:
-        """Listen again at the same addresses. Raises OSError: one is taken, and none is."""
+        """Listen again at the addresses of before. Raises OSError: one is taken, and none is."""
         self._listening.clear()
         try:
             for address in self._addresses:

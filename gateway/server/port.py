@@ -44,7 +44,7 @@ class Port(ABC, Generic[B_contra]):
         """
 
     async def prepare(self, backend: B_contra) -> None:
-        """Do what can show that a setting is wrong, now that the store is open.
+        """Take the steps that can show a wrong setting, now that the store is open.
 
         Raises ConfigError or StoreError.
         """
@@ -63,10 +63,10 @@ class Port(ABC, Generic[B_contra]):
             each.stop_accepting()
 
     async def settle(self) -> None:
-        """Wait until what was taken from clients is stored. Raises StoreError."""
+        """Wait until all that was taken from clients is stored. Raises StoreError."""
 
     async def close(self) -> None:
-        """End what is left. Also of a port that never served."""
+        """End all that is left. Also of a port that never served."""
         for each in self.endpoints:
             each.close()
 

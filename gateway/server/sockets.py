@@ -1,7 +1,7 @@
 """The sockets of clients, over all listeners: how many there may be, and which of them give way.
 
-A socket is a stranger's until its client has logged in. Those that say farewell count as well: each
-holds a descriptor until it is closed.
+A socket gives way to others until its client has logged in. Those that say farewell count as well:
+each holds a descriptor until it is closed.
 """
 
 import logging
@@ -50,7 +50,7 @@ class Places(Protocol):
         ...
 
     def add(self, holder: Holder, address: str) -> None:
-        """Note a stranger that has come; `make_room` first."""
+        """Note a connection that has come; `make_room` first."""
         ...
 
     def replace(self, holder: Holder, other: Holder) -> None:
@@ -58,7 +58,7 @@ class Places(Protocol):
         ...
 
     def logged_in(self, holder: Holder) -> None:
-        """Note that the client is no stranger any more."""
+        """Note that the client has logged in."""
         ...
 
     def discard(self, holder: Holder) -> None:
@@ -92,7 +92,7 @@ class Sockets:
         return True
 
     def add(self, holder: Holder, address: str) -> None:
-        """Note a stranger that has come; `make_room` first."""
+        """Note a connection that has come; `make_room` first."""
         self._all.add(holder)
         self._strangers.add(holder, address)
 
@@ -103,7 +103,7 @@ class Sockets:
         self._strangers.replace(holder, other)
 
     def logged_in(self, holder: Holder) -> None:
-        """Note that the client is no stranger any more."""
+        """Note that the client has logged in."""
         self._strangers.remove(holder)
 
     def discard(self, holder: Holder) -> None:
@@ -115,7 +115,7 @@ class Sockets:
 class Quota:
     """A part of the sockets, for a protocol without a login: others keep the rest.
 
-    Whatever its clients do, they give way to each other as strangers do.
+    Whatever its clients do, they give way to each other as connections without a login do.
     """
 
     def __init__(self, sockets: Sockets, places: int) -> None:
@@ -145,7 +145,7 @@ class Quota:
         self._sockets.replace(holder, other)
 
     def logged_in(self, holder: Holder) -> None:
-        """Note that the client gives way to no stranger at another port."""
+        """Note that the client gives way to no connection at another port."""
         self._sockets.logged_in(holder)
 
     def discard(self, holder: Holder) -> None:

@@ -1,1 +1,1 @@
-"""A server put together: what is behind the ports, its process, and the ports it may have."""
+"""A server put together: the backend, its process, and the ports it may have."""

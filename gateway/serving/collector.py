@@ -19,7 +19,7 @@ _FULL: Final = 2
 
 
 class Collector:
-    """Freezes what a long collection has left."""
+    """Freezes the objects that a long collection has left."""
 
     def __init__(self, clock_ns: Callable[[], int] = time.thread_time_ns) -> None:
         """Begin; `clock_ns` tells the CPU that this thread has used."""
@@ -27,7 +27,7 @@ class Collector:
         self._begun_ns = 0
 
     def start(self) -> None:
-        """Freeze what there is, and from now on what survives."""
+        """Freeze all objects, and from now on those that survive."""
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_THRESHOLDS)

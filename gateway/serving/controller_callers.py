@@ -24,7 +24,7 @@ _CLIENTS: Final = (
 
 
 def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]) -> LogIn:
-    """Return what logs callers in.
+    """Return the function that logs callers in.
 
     Args:
         authentication: Knows users and passwords.

@@ -89,11 +89,11 @@ class DataDirectory:
             )
 
     def keep(self) -> None:
-        """Leave what is there if the start fails: it may belong to another program."""
+        """Leave all that is there if the start fails: it may belong to another program."""
         self.is_new = False
 
     def unmake(self, remove: Callable[[Path], object]) -> None:
-        """Take away what a start that failed has left: a store, and the directory if it made it."""
+        """Take away the store that a failed start has left, and the directory if it made it."""
         if not self.is_new:
             return
         try:

@@ -58,7 +58,7 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class Backing(Protocol):
-    """Everything behind the ports: a store, and what is kept in it."""
+    """Everything behind the ports: a store, and all that is kept in it."""
 
     @property
     def served(self) -> ServedStore:
@@ -71,11 +71,11 @@ class Backing(Protocol):
         ...
 
     async def open(self) -> None:
-        """Open what is kept in the store, which is open. Raises ConfigError or StoreError."""
+        """Open all that is kept in the store, which is open. Raises ConfigError or StoreError."""
         ...
 
     def begin(self) -> None:
-        """Begin what goes on beside the clients."""
+        """Begin the work that goes on beside the clients."""
         ...
 
     def end(self) -> None:
@@ -91,7 +91,7 @@ B = TypeVar("B", bound=Backing)
 
 
 class Process(Generic[B]):
-    """A server: what is behind its ports, the ports, its start and its graceful end.
+    """A server: its backend, its ports, its start and its graceful end.
 
     Attributes:
         backend: Everything behind the ports.
@@ -141,7 +141,7 @@ class Process(Generic[B]):
         self.backend.served.open()
 
     async def start(self) -> None:
-        """Open what is kept, take the addresses, let clients in. Raises ConfigError, StoreError."""
+        """Open the backend, take the addresses, let clients in. Raises ConfigError, StoreError."""
         await self.backend.open()
         for port in self._ports:
             await port.prepare(self.backend)
@@ -152,7 +152,7 @@ class Process(Generic[B]):
         self.backend.begin()
 
     async def abandon(self) -> None:
-        """Close what a start that has failed has opened; leave nothing behind of a first one."""
+        """Close all that a failed start has opened; leave nothing behind of a first one."""
         await self._end()
         self.backend.served.unmake()
 
@@ -163,7 +163,7 @@ class Process(Generic[B]):
         return 0 if is_clean and self.backend.served.failure is None else 1
 
     async def stop(self) -> bool:
-        """Store what was taken, confirm it, close; return False if the next start has to recover.
+        """Store all that was taken, confirm, close; return False if the next start has to recover.
 
         A client has the `close_timeout_ms` of its protocol to read what is queued for it. By then
         everything is stored, so one that does not read is cut off from a clean stop.

@@ -42,7 +42,7 @@ class TokenSession(ClientSession):
         return ConnectionDetails("", 0, 0, self.transport)
 
     def hold_publishing(self) -> None:
-        """Go on: the store itself refuses what there is no room for."""
+        """Go on: the store itself refuses appends without room."""
 
     def release_publishing(self) -> None:
         """Go on."""

@@ -117,7 +117,7 @@ def _add(entries: dict[str, _Entry], line: str) -> None:
 
 
 def _without_star(resource: str) -> str:
-    """Return what lies above a last name of `*`: only in a file does one stand for all names."""
+    """Return the resource above a last name of `*`: only in a file does one stand for all names."""
     for named, above in (("/stream:*", "/*"), ("/scope:*", "/*")):
         if resource.endswith(named):
             return resource.removesuffix(named) + above

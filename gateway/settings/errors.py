@@ -21,11 +21,11 @@ class ConfigError(Exception):
 
     @classmethod
     def in_file(cls, setting: str, path: Path | None, *problems: str) -> Self:
-        """Say what is wrong in a file that a setting, "section.name", names."""
+        """Return an error of faults in a file that a setting, "section.name", names."""
         return cls(*(Problem(setting, f"{path}: {problem}") for problem in problems))
 
     @classmethod
     def without_extra(cls, setting: str, what: str, extra: str) -> Self:
-        """Say that what a setting needs is not installed; no release has it yet."""
+        """Return an error of a package that a setting needs; no release has it yet."""
         how = f"pip install '.[{extra}]' in the folder of the sources"
         return cls(Problem(setting, f"needs {what}, which is not installed: {how}"))

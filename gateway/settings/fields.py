@@ -177,7 +177,7 @@ def send_backlog_max(default: int) -> Any:  # noqa: ANN401 - as `setting`
 
 
 class ConnectionSettings(Section):
-    """Limits of what waits to be sent."""
+    """Limits of the frames that wait to be sent."""
 
     close_timeout_ms: Integer = close_timeout()
     send_backlog_pause_bytes: Integer = setting(

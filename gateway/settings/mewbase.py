@@ -29,7 +29,7 @@ BINDER_IDS_MAX = 100_000
 
 
 class Form(enum.Enum):
-    """Form of what clients are told, where the protocol's page and its first client differ."""
+    """Form of answers to clients, where the protocol's page and its first client differ."""
 
     AUTO = "auto"
     PAGE = "page"

@@ -220,7 +220,7 @@ class ManagementSettings(_Section):
 
 
 class StoreSettings(_Section):
-    """The data directory, and what a confirm promises."""
+    """The data directory, and the promise of a confirm."""
 
     data_directory: SomePath = _setting(
         Path("data"), "Directory of everything stored, made if missing; one server at a time."
@@ -253,7 +253,7 @@ class StoreSettings(_Section):
 
 
 class StreamsSettings(_Section):
-    """Limits on what the server keeps for each stream."""
+    """Limits on all that the server keeps for each stream."""
 
     publisher_references_max: Integer = _setting(
         10_000,
@@ -290,7 +290,7 @@ class StreamsSettings(_Section):
 
 
 class PipelineSettings(_Section):
-    """Limits on what Spark and other pipelines stage before they commit it."""
+    """Limits on the records that Spark and other pipelines stage before they commit."""
 
     staged_bytes_max: Integer = _setting(
         10 * 1024 * MIB,
@@ -398,7 +398,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what is given and nothing else: `sources` merges, to know whose each is."""
+        """Take the given values and nothing else: `sources` merges, to know whose each is."""
         return (init_settings,)
 
 

@@ -1,4 +1,4 @@
-"""The settings in words: the reference page, what is in force, and the help of a flag."""
+"""The settings in words: the reference page, those in force, and the help of a flag."""
 
 import enum
 import json

@@ -82,7 +82,7 @@ STORE_FLAGS: Final[Mapping[str, Key]] = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """The settings in force, and how each came to be what it is."""
+    """The settings in force, with the source of each."""
 
     settings: Settings
     origins: Mapping[Key, str]

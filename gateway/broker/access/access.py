@@ -48,7 +48,7 @@ class RightsHolder(Protocol):
         ...
 
     def end(self, reason: str) -> None:
-        """End the connection, without a word to the client but what is queued already."""
+        """End the connection; the client gets no word but those queued already."""
         ...
 
 
@@ -119,7 +119,7 @@ class Access:
         return sorted(self._permissions, key=lambda one: (one.user, one.virtual_host))
 
     def permission(self, user: str, virtual_host: str) -> Permission | None:
-        """Return what a user may do in a virtual host, None if not even enter it."""
+        """Return a user's permission in a virtual host, None if it may not even enter it."""
         return self._permissions.find(user, virtual_host)
 
     def virtual_hosts_of(self, user: str) -> frozenset[str]:
@@ -157,7 +157,7 @@ class Access:
             await self._put_user(user)
 
     async def change_user(self, name: str, change: Callable[[User | None], User]) -> bool:
-        """Create or change a user by what is known of it when the change has its turn.
+        """Create or change a user by its state when the change has its turn.
 
         Args:
             name: The user.
@@ -223,7 +223,7 @@ class Access:
             await self.user_left(name)
 
     async def put_permission(self, permission: Permission) -> bool:
-        """Say what a user may do in a virtual host, and return whether nothing was said of it.
+        """Set a user's permission in a virtual host, and return whether it had none.
 
         Raises:
             NoSuchUser: The user does not exist.
@@ -241,7 +241,7 @@ class Access:
         return is_new
 
     def _rights_changed(self, changed: Collection[PermissionKey]) -> None:
-        """Let connections whose rights have changed judge what they have open, and end tokens."""
+        """Let connections whose rights have changed judge all they have open, and end tokens."""
         may_of = {key: lru_cache(None)(partial(self.may, *key)) for key in changed}
         users = {user for user, _ in changed}
         for user in users:
@@ -252,7 +252,7 @@ class Access:
         self.standings.look_again(users)
 
     async def delete_permission(self, user: str, virtual_host: str) -> None:
-        """Take a user everything in a virtual host; what it has open there ends.
+        """Take all rights in a virtual host from a user; all it has open there ends.
 
         Raises:
             NoSuchPermission: There was nothing to take.
@@ -284,7 +284,7 @@ class Access:
         await self.change_user(name, limited)
 
     async def set_virtual_host_limits(self, name: str, limits: Mapping[str, int]) -> None:
-        """Replace the limits of a virtual host; they act on what comes.
+        """Replace the limits of a virtual host; they act on later requests.
 
         Raises:
             NoSuchVirtualHost: The virtual host does not exist.
@@ -377,7 +377,7 @@ def to_read(name: str) -> list[Demand]:
 
 
 def name_of_exchange(exchange: str) -> str:
-    """Return what an exchange is called where permissions are looked up."""
+    """Return the name of an exchange by which permissions are looked up."""
     return exchange or DEFAULT_EXCHANGE
 
 

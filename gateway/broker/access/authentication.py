@@ -1,4 +1,4 @@
-"""Logging in: from what a mechanism sends to the name of a user, or to a refusal.
+"""Logging in: from the data of a mechanism to the name of a user, or to a refusal.
 
 The mechanisms are SASL's and belong to no protocol. What a later one needs to know of the peer
 (its certificate, what a proxy says of it) becomes a field of `Peer`; a later judge of passwords (a
@@ -115,7 +115,7 @@ class Authentication:
         anonymous: str | None = None,
         users_file: str = "",
     ) -> None:
-        """Take what logging in needs.
+        """Take the parts that logging in needs.
 
         Args:
             access: Knows the users.

@@ -1,4 +1,4 @@
-"""Users, permissions and limits as they are kept: what they hold, which names they may have."""
+"""Users, permissions and limits as they are kept: their fields, and the names they may have."""
 
 import enum
 import json
@@ -137,11 +137,11 @@ class Permissions:
         return self._by_user.get(user, _NONE)
 
     def find(self, user: str, virtual_host: str) -> Permission | None:
-        """Return what a user may do in a virtual host, None if nothing is said."""
+        """Return a user's permission in a virtual host, None if it has none."""
         return self.of(user).get(virtual_host)
 
     def put(self, some: Iterable[Permission]) -> None:
-        """Add permissions, or replace those of the same user and virtual host."""
+        """Add permissions, or replace those that a user has in a virtual host."""
         for one in some:
             self._by_user.setdefault(one.user, {})[one.virtual_host] = one
 

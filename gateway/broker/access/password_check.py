@@ -164,7 +164,7 @@ def _hash_of(user: User | None) -> PasswordHash | None:
 
 
 def compare(hashed: PasswordHash | None, password: bytes) -> bool:
-    """Compare, on a thread; what is refused has cost one argon2id in any case."""
+    """Compare, on a thread; a refusal has cost one argon2id in any case."""
     if hashed is not None:
         is_right = hashed.matches(password)
         if is_right or hashed.algorithm is Algorithm.ARGON2ID:

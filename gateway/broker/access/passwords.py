@@ -61,7 +61,7 @@ RABBITMQ_ALGORITHMS: Final = (Algorithm.SHA256, Algorithm.SHA512, Algorithm.MD5)
 
 
 class UnusableHash(ValueError):
-    """A password hash that cannot be what it says it is."""
+    """A password hash that is not of the form that it names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Log lines about refused logins and refused connections: some of them, however many there are.
 
-A stranger chooses how often it is refused and what its name is, so one limit holds for the lines of
+A client chooses how often it is refused, and by which name, so one limit holds for the lines of
 all protocols. The counts of `AttemptLedger` have every attempt.
 """
 

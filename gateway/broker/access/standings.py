@@ -1,4 +1,4 @@
-"""Standings of users: what a token that names its user rests on.
+"""Standings of users: the state that a token with the user's name rests on.
 
 A user's standing is another one when its password or one of its permissions changes, and when it is
 deleted and made again. A token notes the standing of its time. A connection with something that
@@ -48,7 +48,7 @@ class Standings:
         return hashlib.blake2b(description, digest_size=_BYTES).digest()
 
     def watch(self, told: Told) -> Callable[[], object]:
-        """Call `told` at each change from now on; return what ends that."""
+        """Call `told` at each change from now on; return a function that ends that."""
         self._watches += 1
         number = self._watches
         self._watchers[number] = told

@@ -52,7 +52,7 @@ class Part:
     ended: Pending[Outcome] = field(default_factory=Pending)
 
     def tell(self, outcome: Outcome) -> None:
-        """Settle what this outcome settles."""
+        """Settle the waits that this outcome ends."""
         if not self.first.is_settled:
             self.first.settle(outcome)
         if outcome is not Outcome.WAITING:
@@ -74,7 +74,7 @@ class CommitOrder:
     """A queue of parts for each stream, by its generation."""
 
     def __init__(self, enter: Enter, wait: Callable[[int], Pending[None]]) -> None:
-        """`wait` returns a Pending that settles after so many milliseconds."""
+        """`wait` returns a Pending that settles after a number of milliseconds."""
         self._enter = enter
         self._wait = wait
         self._lanes: dict[int, _Lane] = {}

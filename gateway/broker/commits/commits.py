@@ -265,13 +265,13 @@ class Commits:
         await self._begin(number, head, stages, parts).answer(is_repeat=False)
 
     async def look(self) -> None:
-        """Drop what has expired, and what is left of commits that are done."""
+        """Drop expired stages, and the rest of commits that are done."""
         await self._finishing.look()
         await self.stages.look()
         await self.sinks.look(self._finishing.numbers)
 
     async def close(self) -> None:
-        """Take no more commits, and wait for those that are entering their streams."""
+        """Take no more commits, and wait for those that are being appended to their streams."""
         self._is_closed = True
         await self._locks.all_released()
         await self._finishing.close()

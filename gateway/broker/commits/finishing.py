@@ -98,7 +98,7 @@ class Finishing:
         return under_way
 
     async def _finish(self, under_way: UnderWay) -> None:
-        """Wait until all parts have ended, and remove what is left of the commit."""
+        """Wait until all parts have ended, and remove the rest of the commit."""
         dropped = 0
         for part in under_way.parts:
             dropped += await part.ended is Outcome.DROPPED
@@ -143,13 +143,13 @@ class Finishing:
             self._under_way.pop(number, None)
 
     async def look(self) -> None:
-        """Remove what is left of commits that are done."""
+        """Remove the rest of commits that are done."""
         for under_way in list(self._under_way.values()):
             if under_way.has_ended and under_way.cleared.is_settled:
                 await self._clear(under_way)
 
     async def close(self) -> None:
-        """Wait for the parts that are entering their streams; the others do after the start."""
+        """Wait for parts on their way to their streams; the others follow after the start."""
         await self._lanes.stop()
         for under_way in list(self._under_way.values()):
             if under_way.has_ended:

@@ -1,4 +1,4 @@
-"""Opening of the commits of a virtual host: reads their table and finishes what is under way."""
+"""Opening of the commits of a virtual host: reads their table, and finishes those under way."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -122,7 +122,7 @@ class Sinks:
     async def drop_strangers(
         self, has_user: Callable[[str], bool], among: Collection[str] | None = None
     ) -> None:
-        """Forget the sinks of users that are not there, of some or of all; logs what stays."""
+        """Forget the sinks of users that are not there, of some or of all; logs those that stay."""
         async with self._locks.hold(RECORD):
             users = self._by_user if among is None else among
             gone = [self._by_user.get(user, ()) for user in users if not has_user(user)]

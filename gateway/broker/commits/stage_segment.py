@@ -31,7 +31,7 @@ class StageSegment:
         self._all_written: list[Pending[None]] = []
 
     async def make(self, write_row: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:
-        """Make the segment behind its row, and send what was written meanwhile.
+        """Make the segment behind its row, and send the chunks that were written meanwhile.
 
         It raises nothing: an error is kept as `failure`.
         """

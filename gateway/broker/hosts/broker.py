@@ -1,4 +1,4 @@
-"""The broker of a server, open: what the ports of its protocols are given."""
+"""The broker of a server, open, as the ports of its protocols get it."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field

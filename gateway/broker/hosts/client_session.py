@@ -1,7 +1,7 @@
 """A client in a virtual host, for any protocol: its rights, its streams, and its end.
 
-A front derives its own visit for each of its connections. The registry, the streams in use, and
-administrators know the connection by its visit.
+A front derives its own session for each of its connections. The registry, the streams in use, and
+administrators know the connection by its session.
 """
 
 import logging
@@ -38,7 +38,7 @@ _SENT_AWAY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
-    """Objects that the visits of one front share.
+    """Objects that the sessions of one front share.
 
     Attributes:
         virtual_hosts: Finds a virtual host by its name.
@@ -54,7 +54,7 @@ class SessionContext:
 
 
 class SessionPorts(Protocol):
-    """A connection, as its visit sees it."""
+    """A connection, as its session sees it."""
 
     @property
     def peer(self) -> str:
@@ -84,11 +84,11 @@ class SessionPorts(Protocol):
         ...
 
     def stop(self, within_s: float) -> None:
-        """Send what is queued, then end the connection; cut it off when the time is up."""
+        """Send all queued frames, then end the connection; cut it off when the time is up."""
         ...
 
     def abort(self) -> None:
-        """End the connection now; what is queued is dropped."""
+        """End the connection now; queued frames are dropped."""
         ...
 
 
@@ -218,7 +218,7 @@ class ClientSession(ABC):
         return refused(self._host.access, self.user, self.virtual_host_name, demands)
 
     async def refused_slowly(self, demands: Iterable[Demand]) -> Demand | None:
-        """Do the same for a great many demands, and let others have turns meanwhile."""
+        """Check a great many demands as `refused`, and let others have turns meanwhile."""
         time_slice = Slice()
         for demand in demands:
             if time_slice.is_over():
@@ -295,7 +295,7 @@ class ClientSession(ABC):
             self.lose(stream)
 
     def rights_changed(self, may: May) -> None:  # noqa: B027  # as said below
-        """Go on: what is open is judged when the client renews its secret.
+        """Go on: open publishers and consumers are judged when the client renews its secret.
 
         A protocol without such a renewal judges it here.
         """
@@ -312,13 +312,13 @@ class ClientSession(ABC):
         self._ports.release()
 
     def end(self, reason: str) -> None:
-        """End the connection; the client gets only what is queued already."""
+        """End the connection; the client gets only frames queued already."""
         log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self.close()
         self._ports.stop(_SENT_AWAY_S)
 
     def cut_off(self, reason: str) -> None:
-        """End the connection now; the client gets nothing, and what is queued is dropped."""
+        """End the connection now; the client gets nothing, and queued frames are dropped."""
         log.info("connection cut off peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self._ports.abort()
 

@@ -82,7 +82,7 @@ class VirtualHost:
         return found
 
     async def _alternate_of(self, exchange: str) -> str | None:
-        """Return where an exchange sends what it cannot route: by its arguments, or a policy."""
+        """Return where an exchange sends unroutable messages: by its arguments, or a policy."""
         if exchange == DEFAULT_EXCHANGE:
             return None
         declared = self.exchanges.declared(exchange)
@@ -98,7 +98,7 @@ class VirtualHost:
         return partition_index(self.exchanges.orders_of(super_stream, stream), stream)
 
     async def drop_strangers(self, among: Collection[str] | None = None) -> None:
-        """Drop stages and sinks of users that are not there; logs what the store does not take.
+        """Drop stages and sinks of users that are not there; logs those the store does not take.
 
         Done when a user was deleted, which `among` names. An opening does it for all, since a crash
         may come between, and so does a timer, since the store may have refused.
@@ -143,7 +143,7 @@ def _deletion(store: SegmentStore, table: str) -> Pending[None]:
 async def open_virtual_host(
     name: str, ports: StreamsPorts, *, partitions_max: int = PARTITIONS_MAX_DEFAULT
 ) -> VirtualHost:
-    """Open everything of a virtual host, creating what is missing. Raises StoreError."""
+    """Open everything of a virtual host, creating all that is missing. Raises StoreError."""
     streams = await open_streams(name, ports)
     exchanges = await open_exchanges(streams)
     commits = await open_commits(

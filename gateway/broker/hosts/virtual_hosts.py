@@ -99,7 +99,7 @@ class VirtualHosts:
         return sorted(self._opened)
 
     def entry(self, name: str) -> VirtualHostEntry:
-        """Return what is kept of a virtual host. Raises NoSuchVirtualHost."""
+        """Return the kept row of a virtual host. Raises NoSuchVirtualHost."""
         if name not in self._opened:
             raise NoSuchVirtualHost(name)
         return self._entries[name]
@@ -181,7 +181,7 @@ class VirtualHosts:
         default_queue_type: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Replace what is said of a virtual host. Raises NoSuchVirtualHost; StoreError."""
+        """Replace the description of a virtual host. Raises NoSuchVirtualHost; StoreError."""
         given = description, tuple(tags), default_queue_type, dict(metadata or {})
         await self._begin_change()
         try:

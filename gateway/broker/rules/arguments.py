@@ -1,4 +1,4 @@
-"""The arguments of a stream: what a Create may carry, which values it takes, and when two agree.
+"""The arguments of a stream: those that a Create may carry, their values, and when two agree.
 
 On the wire and in the store they are texts. RabbitMQ's rules, but for texts that should be
 integers and are not (it drops the connection; here they are refused as any other wrong value) and
@@ -129,7 +129,7 @@ class StreamArguments:
         )
 
     def texts(self) -> dict[str, str]:
-        """Return what was given, in the form that `parse` takes: for the store."""
+        """Return the given arguments, in the form that `parse` takes: for the store."""
         given = {
             "max-length-bytes": self.max_length_bytes,
             "max-age": None if self.max_age is None else self.max_age.text,
@@ -149,7 +149,7 @@ def brief(arguments: Mapping[str, str]) -> str:
 
 
 def doubts(arguments: Mapping[str, str]) -> Iterator[str]:
-    """Name the arguments of a creation that are taken and do not do what was meant, one by one.
+    """Name the arguments of a creation that are taken without their usual effect, one by one.
 
     RabbitMQ takes them over the stream protocol, so they are not refused here either.
 

@@ -137,7 +137,7 @@ class _Ready:
 
 
 def check_policy(policy: Policy) -> StreamArguments:
-    """Return what a policy says of streams. Raises Unusable for one that cannot be."""
+    """Return the settings of a policy for streams. Raises Unusable for one that cannot be."""
     return _ready(policy).defined
 
 
@@ -187,7 +187,7 @@ def _text_of(name: str, value: object) -> str:
 
 
 class Governed:
-    """A stream or an exchange, with what policies say of it.
+    """A stream or an exchange, with the policies that hold for it.
 
     It is as it was when they were last looked for, by `Policies.look_for_stream` or
     `look_for_exchange`; nothing before that.
@@ -230,7 +230,7 @@ class Governed:
         return merged(self.definition, limits)
 
     def over(self, arguments: StreamArguments) -> StreamArguments:
-        """Return a stream's arguments with what policies put in their place."""
+        """Return a stream's arguments, with those of policies in their place."""
         user, operator = self.of_users.first, self.of_operators.first
         defined = {} if user is None else user.fields
         if operator is not None and operator.fields:
@@ -288,7 +288,7 @@ class PolicyTable:
         return is_new
 
     async def delete(self, name: str) -> None:
-        """Forget a policy: what the streams were created with counts again.
+        """Forget a policy: the arguments that streams were created with count again.
 
         Raises:
             NoSuchPolicy: There is none of that name.
@@ -302,7 +302,7 @@ class PolicyTable:
         self.changed()
 
     async def load(self) -> None:
-        """Read what is kept. Raises StoreError."""
+        """Read all that is kept. Raises StoreError."""
         for key, row in (await self._kept.load()).items():
             policy = self._kept.unpacked(key, Policy.unpack, row)
             try:
@@ -354,13 +354,13 @@ class Policies(PolicyTable):
         await self.for_exchanges.look_for(governed.of_users)
 
     async def load(self) -> None:
-        """Read what is kept. Raises StoreError."""
+        """Read all that is kept. Raises StoreError."""
         await self.operators.load()
         await super().load()
 
 
 def check_operator_policy(policy: Policy) -> None:
-    """Refuse what no operator's policy can be. Raises Unusable."""
+    """Refuse a definition that no operator's policy can have. Raises Unusable."""
     check_policy(policy)
     check_known(policy.definition, KNOWN_TO_OPERATORS)
 

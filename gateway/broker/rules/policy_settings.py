@@ -1,4 +1,4 @@
-"""The settings that policies may hold: what each may be, and which of them streams do not have.
+"""The settings that policies may hold: the values of each, and those that streams do not have.
 
 Source: RabbitMQ 4.3, asked with each of them.
 """
@@ -132,7 +132,7 @@ def check_known(definition: Mapping[str, Any], known: frozenset[str] = KNOWN) ->
 
 
 def merged(policy: Mapping[str, Any], of_operators: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what two definitions say together: of what both limit, the smaller limit."""
+    """Return two definitions as one: of a limit that both have, the smaller."""
     together = {**policy, **of_operators}
     for key in policy.keys() & of_operators.keys():
         both = policy[key], of_operators[key]

@@ -1,1 +1,1 @@
-"""Streams: their table, their segments and logs, and what keeps and removes their records."""
+"""Streams: their table, their segments and logs, and the retention of their records."""

@@ -105,7 +105,7 @@ class Catalogue:
         self.topology: list[TableEntry] = []
 
     async def load(self) -> list[StreamEntry]:
-        """Create the table if it is missing; return what is in it.
+        """Create the table if it is missing; return its entries.
 
         Raises:
             CorruptSegment: It is damaged.
@@ -211,6 +211,6 @@ class Stream:
         self.governed.end()
 
     def end_log(self) -> None:
-        """End its log, since its data is deleted: the log refers no more to what refers to it."""
+        """End its log, since its data is deleted; the log drops its references to owners."""
         if self.log is not None:
             self.log.fail(NoSuchSegment(f"stream {self.name!r} is deleted"))

@@ -52,7 +52,7 @@ _INDEX_GARBAGE_MAX: Final = 1024
 
 
 def limits_of(arguments: StreamArguments) -> Limits:
-    """Return what a stream with these arguments may keep."""
+    """Return the limits of a stream with these arguments."""
     age_s = None if arguments.max_age is None else arguments.max_age.seconds
     unit_bytes = arguments.segment_bytes
     if unit_bytes is None:
@@ -92,7 +92,7 @@ class RetentionPorts:
 
 
 class Retention:
-    """Removes what the streams of a virtual host need not keep any more."""
+    """Removes records that the streams of a virtual host need not keep any more."""
 
     def __init__(self, ports: RetentionPorts) -> None:
         self._ports = ports
@@ -177,7 +177,7 @@ class Retention:
                 break
 
     async def evaluate(self, stream: Stream) -> None:
-        """Remove what a stream need not keep; what goes wrong is logged."""
+        """Remove records that a stream need not keep; errors are logged."""
         limits = await self._ports.limits_of(stream)
         if limits.is_endless or stream.is_deleted:
             return
@@ -213,7 +213,7 @@ class Retention:
             await self._remove(stream, stream_log, cut)
 
     def _without_held(self, stream: Stream, stream_log: StreamLog, cut: Cut) -> Cut | None:
-        """Return a cut that leaves what plans hold, if there is one; on a full disk the whole."""
+        """Return a cut that spares ranges held by plans, if there is one; all on a full disk."""
         held = self._ports.first_held(stream.entry.generation)
         if held is None or cut.offset <= held:
             return cut
@@ -225,7 +225,7 @@ class Retention:
     async def truncate(
         self, stream: Stream, stream_log: StreamLog, offset: int | None, timestamp_ms: int | None
     ) -> None:
-        """Remove what is before an offset or a time, whatever the limits.
+        """Remove the records before an offset or a time, whatever the limits.
 
         Raises:
             StoreError: The store refused.
@@ -304,7 +304,7 @@ class Retention:
 
 
 def _tell_removed(stream: Stream, stream_log: StreamLog, size: int) -> None:
-    """Log what was removed: of a stream at most every few seconds, and then all since."""
+    """Log removals: of a stream at most every few seconds, and then all since."""
     stream.removed_bytes += size
     now_s = time.monotonic()
     if now_s >= stream.removal_is_told_at_s:

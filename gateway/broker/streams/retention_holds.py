@@ -118,7 +118,7 @@ class RetentionHolds:
                 self._restart(each)
 
     def _hold(self, hold: _Hold, generation: int, first: int, end: int) -> None:
-        """Hold a range, together with what the connection holds of the stream and still needs."""
+        """Hold a range, with all that the connection holds of the stream and still needs."""
         old = hold.ranges.get(generation)
         if old is not None and first < old.end:
             if first < end:
@@ -142,7 +142,7 @@ class RetentionHolds:
         self._all[held] = None
 
     def _expire(self) -> None:
-        """Drop what has not been used for too long."""
+        """Drop holds that have not been used for too long."""
         now_s = self.clock_s()
         while self._all:
             oldest = next(iter(self._all))

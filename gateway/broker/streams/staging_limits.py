@@ -54,7 +54,7 @@ class Limits:
 
 
 class Room:
-    """Room for so many bytes, given in the order in which it is asked for."""
+    """Room for a number of bytes, given in the order in which it is asked for."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -93,7 +93,7 @@ class Usage:
     Attributes:
         limits: The settings.
         memory_bytes: Bytes of stages that are held in memory.
-        entering: Room for parts that enter their streams.
+        entering: Room for parts that are read to be appended to their streams.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:

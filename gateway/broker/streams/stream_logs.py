@@ -37,7 +37,7 @@ NOT_TOLD: Final = "telling that a stream is gone failed stream=%s"
 
 
 class StreamLogs:
-    """Logs of streams, and what is kept beside them: limits and consumers' offsets.
+    """Logs of streams, with their limits and consumers' offsets.
 
     Attributes:
         policies: Those of the virtual host.
@@ -190,7 +190,7 @@ class StreamLogs:
         return None if stream.opening is not None else stream.resting
 
     async def restart(self, stream: Stream) -> None:
-        """Close a stream for all its users and open it anew; what was accepted is stored first.
+        """Close a stream for all its users and open it anew; accepted messages are stored first.
 
         Raises:
             StreamNotAvailable: It cannot be opened now.
@@ -203,7 +203,7 @@ class StreamLogs:
         log.info("stream restarted stream=%s", self._at(stream.name))
 
     def limits_of(self, stream: Stream) -> Limits:
-        """Return what a stream may keep, by the policies that were last looked for."""
+        """Return the limits of a stream, by the policies that were last looked for."""
         state = stream.governed.state
         if stream.limits is None or stream.limits_as_of != state:
             stream.limits = limits_of(stream.governed.over(stream.arguments))
@@ -213,7 +213,7 @@ class StreamLogs:
         return stream.limits
 
     async def limits_now(self, stream: Stream) -> Limits:
-        """Return what a stream may keep, by the policies that there are now."""
+        """Return the limits of a stream, by the policies that there are now."""
         await self.policies.look_for_stream(stream.governed)
         return self.limits_of(stream)
 
@@ -226,7 +226,7 @@ class StreamLogs:
     async def truncate(
         self, stream: Stream, *, offset: int | None = None, timestamp_ms: int | None = None
     ) -> int:
-        """Remove what is older than a place; consumers that were there go on behind it.
+        """Remove records older than a place; consumers that were there go on behind it.
 
         Only whole chunks go, so that some records before the place may stay. All goes if the place
         is behind the end. Offsets are never given out again, publishers stay known.
@@ -266,7 +266,7 @@ class StreamLogs:
         self.tracking.store_offset(stream.entry.generation, reference, offset)
 
     async def close(self) -> None:
-        """Wait until all that was accepted is stored, and save what makes opening fast."""
+        """Wait until all that was accepted is stored, and save the data that make opening fast."""
         opened = [
             (stream, stream.log)
             for stream in self._streams

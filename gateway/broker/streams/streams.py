@@ -303,6 +303,6 @@ async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
 
 
 def tell_doubts(place: str, arguments: Mapping[str, str]) -> None:
-    """Warn of arguments of a new stream, or super stream, that do not do what was meant."""
+    """Warn of arguments of a new stream, or super stream, that have not their usual effect."""
     if reasons := list(islice(doubts(arguments), _DOUBTS_MAX)):
         log.warning("arguments without effect stream=%s reason=%s", place, "; ".join(reasons))

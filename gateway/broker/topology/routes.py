@@ -43,7 +43,7 @@ def _remove(counts: Counts, stream: str) -> None:
 
 
 class DirectRoutes:
-    """Direct exchange: a key leads to the streams that are bound with the same key."""
+    """Direct exchange: a key leads to the streams that are bound with that key."""
 
     def __init__(self) -> None:
         self._streams: dict[str, Counts] = {}

@@ -233,7 +233,7 @@ def _records_in(
     end: cython.Py_ssize_t,
     entries: cython.uint,
 ) -> cython.longlong:
-    """Count the records of [position, end); -1 if that is not exactly so many entries."""
+    """Count the records of [position, end); -1 if its entries are not exactly `entries`."""
     head: cython.uint
     records: cython.longlong = 0
     while entries != 0:

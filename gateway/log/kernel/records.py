@@ -16,7 +16,7 @@ def behind(
     count: cython.Py_ssize_t,
     bytes_max: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Return the position behind so many records; lets other threads run meanwhile.
+    """Return the position behind `count` records; lets other threads run meanwhile.
 
     Args:
         source: Where the records are.

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # cython: initializedcheck=False, cdivision=True
-"""All that is checked of stored chunks, in one pass over their bytes: is anything wrong?
+"""The check of stored chunks, in one pass over their bytes: is anything wrong?
 
-`gateway.log.kernel.chunks` draws a chunk, and tells what is wrong and where. This here has to keep
+`gateway.log.kernel.chunks` draws a chunk, and finds the fault and its place. This here has to keep
 up with a reader: each byte is taken from memory once, and the CRC-32 is the fast one.
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
 """
@@ -49,7 +49,7 @@ def _records_in(
     end: cython.Py_ssize_t,
     entries: cython.uint,
 ) -> cython.longlong:
-    """Count the records of [position, end); -1 if that is not exactly so many entries."""
+    """Count the records of [position, end); -1 if its entries are not exactly `entries`."""
     head: cython.uint
     records: cython.longlong = 0
     while entries != 0:

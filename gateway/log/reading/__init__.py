@@ -1,1 +1,1 @@
-"""Reading of a log: cursors, filters, places, and the removal of what is old."""
+"""Reading of a log: cursors, filters, places, and the removal of old records."""

@@ -116,7 +116,7 @@ class Cursor:
             return None
 
     def _take_shared(self, readers: Readers) -> Delivery:
-        """Return what another reader got here, or what was in memory when it was committed."""
+        """Return the delivery of another reader here, or of the chunk in memory at its commit."""
         delivery = readers.shared
         assert delivery is not None
         self.position = readers.shared_end
@@ -170,7 +170,7 @@ class Cursor:
             self.position = self._lookahead.past_damage(self.position)
 
     def _sift(self, sieve: Sieve) -> int:
-        """Skip to what the filter lets through; return its size in bytes, 0 if it is not known."""
+        """Skip to the next chunk of the filter; return its size in bytes, 0 if it is not known."""
         end = self.log.committed_length
         self.position, size = sieve.sift(self.position, end)
         if sieve.missing is not None:
@@ -345,7 +345,7 @@ class Cursor:
         self._end_or_retry(error, is_again)
 
     def _end_or_retry(self, error: StoreError, is_again: bool) -> None:  # noqa: FBT001 - a callback
-        """Go on after a failure; a second one at the same position ends this reader alone."""
+        """Go on after a failure; a second one at its position ends this reader alone."""
         if self._is_closed:
             return
         if isinstance(error, NoSuchSegment | StoreClosed):

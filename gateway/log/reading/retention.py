@@ -1,4 +1,4 @@
-"""Retention by size and age: the index finds what goes; it is removed at a chunk's border.
+"""Retention by size and age: the index finds old chunks; they are removed at a chunk's border.
 
 Chunks are grouped, from the oldest on, in *units*: runs that end with the first chunk at which the
 stream's segment size is reached. Whole units go, and the newest never does.
@@ -31,7 +31,7 @@ SPAN_BYTES_MIN: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of what a stream keeps.
+    """Limits of the records that a stream keeps.
 
     Attributes:
         max_bytes: Size above which the oldest units go; None for any size.
@@ -49,7 +49,7 @@ class Limits:
         return self.max_bytes is None and self.max_age_ms is None
 
     def units_of(self, size: int) -> int:
-        """Return the number of units in so many bytes, with the newest one, which may be empty."""
+        """Return the number of units of a size in bytes, with the newest, which may be empty."""
         return max(1, -(-size // max(1, self.unit_bytes)))
 
 

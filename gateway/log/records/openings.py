@@ -22,7 +22,7 @@ _Outcome: TypeAlias = tuple[mmap | BaseException]
 InThread: TypeAlias = Callable[[Callable[[], Any]], Pending[Any]]
 """Runs a function on a thread."""
 Wait: TypeAlias = Callable[[int], Pending[None]]
-"""Returns a Pending that settles after so many milliseconds."""
+"""Returns a Pending that settles after a number of milliseconds."""
 
 _HELD_MS: Final = 1_000
 """Time after which a sub-batch is closed if others wait for the memory."""
@@ -117,7 +117,7 @@ class Opening:
 
 
 def _outcome_of(make: Make) -> _Outcome:
-    """Return what is made, or why it is not; in a tuple, as no error of the thread's."""
+    """Return the result, or why there is none; in a tuple, as no error of the thread's."""
     try:
         return (make(),)
     except BaseException as error:  # noqa: BLE001  # the reader's to tell; the thread goes on
@@ -128,12 +128,12 @@ class Room:
     """Bytes that the open sub-batches of all clients have together.
 
     Attributes:
-        in_thread: Runs what opens a sub-batch on a thread.
-        wait: Returns a Pending that settles after so many milliseconds.
+        in_thread: Runs a function that opens a sub-batch, on a thread.
+        wait: Returns a Pending that settles after a number of milliseconds.
     """
 
     def __init__(self, bytes_max: int, in_thread: InThread, wait: Wait) -> None:
-        """Begin empty; `bytes_max` is no less than what the largest sub-batch has."""
+        """Begin empty; `bytes_max` is no less than the largest sub-batch."""
         self.in_thread = in_thread
         self.wait = wait
         self._left = bytes_max
@@ -177,12 +177,12 @@ class Opener:
 
     @property
     def in_thread(self) -> InThread:
-        """Runs what opens a sub-batch on a thread."""
+        """Runs a function that opens a sub-batch, on a thread."""
         return self._room.in_thread
 
     @property
     def wait(self) -> Wait:
-        """Returns a Pending that settles after so many milliseconds."""
+        """Returns a Pending that settles after a number of milliseconds."""
         return self._room.wait
 
     @property
@@ -193,7 +193,7 @@ class Opener:
     def open(
         self, size: int, wake: Callable[[], object], give_back: Callable[[], object]
     ) -> Opening:
-        """Wait in line with a sub-batch; close what is returned when its records are taken.
+        """Wait in line with a sub-batch; close the returned one when its records are taken.
 
         Args:
             size: Bytes of the records.

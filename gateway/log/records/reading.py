@@ -66,7 +66,7 @@ class Unreadable:
 
 
 class RecordReader:
-    """Gives the records of a stream in order, and waits at its tail for more.
+    """Reader of the records of a stream in order; waits at its tail for more.
 
     Damaged chunks are skipped, and so are records that were removed before they were read: the
     offsets then have a gap. They never go back.
@@ -261,7 +261,7 @@ class RecordReader:
         return []
 
     def _unreadable(self, head: SubBatch, reason: str) -> Unreadable:
-        """Return what is said of the sub-batch at the place."""
+        """Return the entry's description of the sub-batch at the place."""
         offset, wanted = self._offset, self.next_offset
         return Unreadable(
             max(offset, wanted),

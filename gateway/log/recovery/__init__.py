@@ -1,1 +1,1 @@
-"""Opening of a log: its chunks walked, what derives from them restored, and the check of both."""
+"""Opening of a log: its chunks walked, derived data restored, and the check of both."""

@@ -1,4 +1,4 @@
-"""Open a stream's log: find its end, rebuild what is derived, and take over as its leader.
+"""Open a stream's log: find its end, rebuild derived data, and take over as its leader.
 
 The writer's stored event number says the offset of the next record and the epoch of the last
 leader. Snapshot and stored index save a scan. If they are missing, or do not fit the segment,
@@ -262,7 +262,7 @@ def _nothing_appended(writer: Writer, number: int) -> Pending[Appended]:
 
 @dataclass(slots=True)
 class _Rebuilding:
-    """Fills state, index and sequences with what the walk over the chunks finds.
+    """Fills state, index and sequences with the chunks that the walk finds.
 
     A log with damage whose size is not known can only be read.
     """

@@ -1,1 +1,1 @@
-"""Connections: a socket, what is read from it, and what is sent."""
+"""Connections: a socket, the bytes read from it, and those sent."""

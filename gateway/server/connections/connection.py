@@ -53,7 +53,7 @@ class Keeper(Protocol):
     """Port that a connection came in by."""
 
     def logged_in(self, edge: PlainEdge) -> None:
-        """Note that the client on a socket is no stranger any more."""
+        """Note that the client on a socket has logged in."""
         ...
 
     def closed(self, connection: "Connection") -> None:
@@ -125,7 +125,7 @@ class Connection(Owner):
         return self.inbox.place()[:COMMANDS_READ_BYTES]
 
     def received(self, size: int) -> None:
-        """Handle what was read."""
+        """Handle the bytes that were read."""
         self._rest.received_bytes += size
         buffer, end = self.inbox.received(size)
         self._handle(buffer, 0, end)
@@ -208,14 +208,14 @@ class Connection(Owner):
         self._resume(Pause.HANDLER)
 
     def count_command(self) -> None:
-        """Let the other connections have their turn after so many commands."""
+        """Let the other connections have their turn after a number of commands."""
         self._commands_left -= 1
         if self._commands_left == 0:
             self._pause_for(Pause.TURN)
             self._shared.loop.call_soon(self._resume, Pause.TURN)
 
     def taken(self, count: int, backlog: Backlog | None) -> None:
-        """Note messages that wait for their confirm, and what they went into."""
+        """Note messages that wait for their confirm, and the backlog that took them."""
         self._unconfirmed_count += count
         self._gives_commands = False
         if self._unconfirmed_count >= self._unconfirmed_max:
@@ -256,13 +256,13 @@ class Connection(Owner):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Handle what was kept; read again when nothing stands against it."""
+        """Handle the kept bytes; read again when nothing stands against it."""
         self._handle(*self.inbox.take_kept())
         if not self.pause and not self._is_over:
             self.edge.resume_reading()
 
     def hold(self) -> None:
-        """Read nothing more from the client: there is no room for what it sends."""
+        """Read nothing more from the client: there is no room for more."""
         self._pause_for(Pause.ALARM)
 
     def release(self) -> None:
@@ -290,7 +290,7 @@ class Connection(Owner):
         self._flush()
 
     def _flush(self) -> None:
-        """Send what is queued; stop reading from a client that does not read."""
+        """Send the queued frames; stop reading from a client that does not read."""
         if self._is_over:
             return
         if self.edge.flush():
@@ -301,7 +301,7 @@ class Connection(Owner):
             self._pause_for(Pause.BACKLOG)
 
     def wake(self, source: Source) -> None:
-        """Ask a source for what there is to send, at the end of this turn."""
+        """Ask a source for its next piece, at the end of this turn."""
         if self._is_over:
             return
         self._delivery.wake(source)
@@ -323,11 +323,11 @@ class Connection(Owner):
     # Time
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay, or as Abandoned once the connection is over."""
+        """Return a Pending, settled after a delay, or as Abandoned once the connection is over."""
         return self._timers.wait(delay_ms)
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
-        """Do something after a delay, unless what is returned is called before."""
+        """Do something after a delay, unless the returned function is called before."""
         return self._timers.later(delay_ms, action)
 
     def limit(self, delay_ms: int, step: str) -> None:
@@ -346,7 +346,7 @@ class Connection(Owner):
             self._shared.unfinished.watch(self)
 
     def begun_marks(self) -> Marks:
-        """Return the marks of what is begun; see `Unfinished`."""
+        """Return the marks of the frame that is begun; see `Unfinished`."""
         is_waiting = self._is_done or self.pause != Pause.NONE
         kept = 0 if is_waiting else self.inbox.kept_bytes()
         return self.inbox.frames_taken if kept else 0, 0 if is_waiting else self.front.unfinished()
@@ -360,7 +360,7 @@ class Connection(Owner):
     # Standing, and the end
 
     def logged_in(self) -> None:
-        """Note that the client gives way to no stranger that wants its socket."""
+        """Note that the client keeps its socket when others want one."""
         self._keeper.logged_in(self.edge)
 
     def admitted(self) -> None:
@@ -377,7 +377,7 @@ class Connection(Owner):
             self._after_handling()
 
     def stop(self, within_s: float = 0.0) -> None:
-        """Send a farewell and what is queued, then end; 0: within the time limit of the end."""
+        """Send a farewell and the queued frames, then end; 0: within the time limit of the end."""
         self.front.farewell()
         self._is_done = True
         self._close_when_sent(within_s)
@@ -392,7 +392,7 @@ class Connection(Owner):
         self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self.cut_off)
 
     def cut_off(self) -> None:
-        """End a client that does not read what is queued for it."""
+        """End a client that does not read the frames queued for it."""
         self._shared.tell(log.warning, _CUT_OFF, self.peer, self.edge.left_bytes())
         self.edge.abort()
 
@@ -428,7 +428,7 @@ class SignsOfLife:
         return self._connection.edge.sent_bytes
 
     def bytes_of_life(self) -> int:
-        """Return what shows that the peer lives; while it has to read first, that it does."""
+        """Return a count that grows while the peer lives; where it is behind, with bytes sent."""
         edge = self._connection.edge
         is_behind = self._connection.pause & Pause.BACKLOG
         return edge.received_bytes + (edge.sent_bytes if is_behind else 0)

@@ -30,7 +30,7 @@ _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 
 class Owner:
-    """The owner of an edge: is told what happens on the socket."""
+    """The owner of an edge: is told of the socket's events."""
 
     def place(self) -> memoryview:
         """Return where the next bytes are to be read to."""
@@ -296,7 +296,7 @@ class PlainEdge:
             self._send()
 
     def _finish(self) -> None:
-        """Send FIN, then take in for a moment what still comes: unread bytes would make it RST."""
+        """Send FIN, then take in bytes for a moment: unread ones would make it RST."""
         try:
             self.connected.shutdown(socket.SHUT_WR)
         except OSError:

@@ -26,9 +26,9 @@ class Look:
         """Describe the port.
 
         Args:
-            port: Word for what is spoken there; ends with /ssl before a handshake of TLS.
+            port: Word for the protocol there; ends with /ssl before a handshake of TLS.
             open_ports: The ports of the server; those that open later are seen too.
-            say: Writes a log line that a stranger could cause without end.
+            say: Writes a log line that any client could cause without end.
         """
         self._port = port
         self._spoken = first_bytes.PORT_OF_TLS if port.endswith(_OVER_TLS) else port
@@ -40,7 +40,7 @@ class Look:
         return first_bytes.foreign(first, self._spoken)
 
     def tell(self, protocol: Protocol, peer: str) -> bytes:
-        """Log what a client speaks, and where it should; return the answer to it."""
+        """Log the protocol of a client, and where it belongs; return the answer to it."""
         wanted = first_bytes.wanted(protocol, self._port, self._open_ports)
         line = "client speaks another protocol peer=%s speaks=%s port=%s wanted=%s"
         name = protocol.name
@@ -61,7 +61,7 @@ class FirstLook(Owner):
         return self._connection.place()[len(self._first) :]
 
     def received(self, size: int) -> None:
-        """Judge what was read; keep it while there is too little."""
+        """Judge the first bytes; keep them while there are too few."""
         connection = self._connection
         place, size = connection.place(), size + len(self._first)
         place[: len(self._first)] = self._first

@@ -127,7 +127,7 @@ class Inbox:
                 self._large += bytes(room)
 
     def take_kept(self) -> tuple[bytearray, int, int]:
-        """Return what was kept, to be handled now (after a pause): a buffer, its start and end."""
+        """Return the kept bytes, to be handled now (after a pause): a buffer, its start and end."""
         rest, position = self._rest, self._rest_position
         self._forget_rest()
         return rest, position, len(rest)

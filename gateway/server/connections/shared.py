@@ -24,7 +24,7 @@ _LOOK_AGAIN_S: Final = 0.01
 
 
 class InFlight:
-    """The backlogs that are large, by what they were when last looked at."""
+    """The backlogs that are large, by their sizes when last looked at."""
 
     def __init__(self, bytes_max: int = IN_FLIGHT_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -33,7 +33,7 @@ class InFlight:
         self._waiting: list[Callable[[], object]] = []
 
     def is_too_much(self, backlog: Backlog) -> bool:
-        """Note a backlog that has grown; tell whether the client that did it should wait."""
+        """Note a backlog that has grown; return whether the client that did it should wait."""
         size = backlog.in_flight_bytes
         self._total_bytes += size - self._noted.get(backlog, 0)
         self._noted[backlog] = size
@@ -67,13 +67,13 @@ COMMANDS_READ_BYTES: Final = 512 * 1024
 """Size of one read while a client gives commands: a frame of staged records, which are written
 for the price of one."""
 Say: TypeAlias = Callable[..., object]
-"""Writes a log line that a stranger could cause without end, or counts it instead: takes a method
+"""Writes a log line that any client could cause without end, or counts it instead: takes a method
 of a logger, the client's address without the port, the line and its arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """Buffers that all connections use in turn, and what else they share.
+    """Buffers that all connections use in turn, and all else they share.
 
     Attributes:
         open_ports: Addresses of the ports, by the words of what is spoken there.

@@ -1,4 +1,4 @@
-"""Bounds of what clients have begun and not ended: for how long, and how much before the login.
+"""Bounds of requests begun and not ended: their time, and their bytes before the login.
 
 A frame, a message or a call that is begun ends within a time, or its connection does. Connections
 that have not logged in hold a little each, and all of them together so much that a flood of them
@@ -50,7 +50,7 @@ class Begun(Protocol):
     def __hash__(self) -> int: ...
 
     def begun_marks(self) -> Marks:
-        """Return the marks of what is begun; `NOTHING` too while it is the server that waits."""
+        """Return the marks of the request that is begun; `NOTHING` too while the server waits."""
         ...
 
     def time_is_up(self, step: str) -> None:
@@ -115,7 +115,7 @@ class StrangersInput:
     """
 
     def __init__(self, say: Callable[..., object], bytes_max: int = STRANGERS_BYTES_MAX) -> None:
-        """Begin with none; `say` writes a log line that a stranger could cause without end."""
+        """Begin with none; `say` writes a log line that any client could cause without end."""
         self._say = say
         self._bytes_max = bytes_max
         self._held: dict[Stranger, tuple[str, int]] = {}
@@ -128,7 +128,7 @@ class StrangersInput:
         return self._total
 
     def bound(self, connection: Stranger, held: int) -> None:
-        """Note how much a stranger holds, in bytes; end it, or others, if that is too much."""
+        """Note the bytes of a connection without a login; end it, or others, if too many."""
         if held > STRANGER_BYTES_MAX:
             line = "too much before the login peer=%s bytes=%d limit=%d"
             peer = connection.peer

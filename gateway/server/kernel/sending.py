@@ -46,7 +46,7 @@ def send_bytes(fileno: cython.int, data: bytes) -> cython.Py_ssize_t:
 
 
 def receive_into(fileno: cython.int, place: memoryview) -> cython.Py_ssize_t:
-    """Read what has come, as much as fits.
+    """Read the bytes that have come, as many as fit.
 
     Args:
         fileno: A connected socket that does not block.

@@ -1,1 +1,1 @@
-"""The event loop: what is done at the end of a turn, later, or on a thread."""
+"""The event loop: work at the end of a turn, later, or on a thread."""

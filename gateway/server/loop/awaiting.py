@@ -23,7 +23,7 @@ async def settled(pending: Pending[T]) -> T:
 
 
 def next_turn() -> Pending[None]:
-    """Return what is settled when the others had their turn. Only on the event loop."""
+    """Return a Pending, settled when the others had their turn. Only on the event loop."""
     pending: Pending[None] = Pending()
     asyncio.get_running_loop().call_soon(pending.settle, None)
     return pending

@@ -89,7 +89,7 @@ class AdaptiveSleep:
         return True
 
     def _look(self, now_ns: int) -> None:
-        """Decide how the next time goes, by what came in the last one."""
+        """Decide how the next time goes, by the bytes of the last one."""
         passed_ns = now_ns - self._began_ns
         rate = (self.received_bytes - self._received_before) / passed_ns
         turns = self._turns * WINDOW_NS / passed_ns
@@ -170,7 +170,7 @@ class Schedule:
         self._turns_without_poll = 0
 
     def add(self, action: Callable[[], object]) -> None:
-        """Run `action` at the end of this turn, after what was asked for before."""
+        """Run `action` at the end of this turn, after those that were asked for before."""
         self._actions.append(action)
         if not self._is_armed:
             self._is_armed = True

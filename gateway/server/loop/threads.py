@@ -1,4 +1,4 @@
-"""Threads for what takes long and needs no event loop: password hashes, handshakes."""
+"""Threads for work that takes long and needs no event loop: password hashes, handshakes."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ class Threads:
         name: str = "check",
         begin: Callable[[], object] | None = None,
     ) -> None:
-        """Take what the threads need.
+        """Take all that the threads need.
 
         Args:
             loop: Where results come.

@@ -18,7 +18,7 @@ class Timers:
         self._is_over = False
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay, or as Abandoned once the connection is over."""
+        """Return a Pending, settled after a delay, or as Abandoned once the connection is over."""
         pending: Pending[None] = Pending()
 
         def over() -> None:
@@ -32,11 +32,11 @@ class Timers:
         return pending
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
-        """Do something after a delay, unless what is returned is called before."""
+        """Do something after a delay, unless the returned function is called before."""
         return self._loop.call_later(delay_ms / 1000, action).cancel
 
     def limit(self, delay_s: float, action: Callable[[], object]) -> None:
-        """Do something after a delay, in place of what the last limit would have done."""
+        """Do something after a delay, in place of the action of the last limit."""
         self.no_limit()
         if not self._is_over:
             self._limit = self._loop.call_later(delay_s, action)
@@ -76,7 +76,7 @@ class HeartbeatTimers:
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     def call_later(self, delay_s: float, look: Callable[[], object]) -> Callable[[], object]:
-        """Call `look` after a delay; return what cancels that."""
+        """Call `look` after a delay; return a function that cancels that."""
         if delay_s < _COARSE_S:
             return self._loop.call_later(delay_s, look).cancel
         now_s = self._loop.time()

@@ -29,7 +29,7 @@ _plain: Final = memoryview(bytearray(_SEALED_BYTES))
 
 
 class Sealing:
-    """OpenSSL's half of a connection: what it is given and what it gives, in memory."""
+    """OpenSSL's half of a connection: its input and its output, in memory."""
 
     __slots__ = ("incoming", "outgoing", "tls")
 
@@ -97,7 +97,7 @@ class TlsEdge(PlainEdge):
     # Reading
 
     def resume_reading(self) -> None:
-        """Read again; first what has been read from the socket already."""
+        """Read again; first the bytes that have been read from the socket already."""
         super().resume_reading()
         if self.is_reading and not self._is_taking and self._has_kept():
             self.loop.call_soon(self._take)
@@ -124,7 +124,7 @@ class TlsEdge(PlainEdge):
         self._take()
 
     def _take(self) -> None:
-        """Hand over what has come, as long as the owner reads."""
+        """Hand over the bytes that have come, as long as the owner reads."""
         self._is_taking = True
         try:
             while self.is_reading and self.owner is not None and self._has_kept():
@@ -169,7 +169,7 @@ class TlsEdge(PlainEdge):
             self._sealed = self._sealed[sent:]
 
     def _seal(self) -> None:
-        """Make records of what is first in the queue."""
+        """Make records of the first frames in the queue."""
         size = 0
         while self.queue and size < _SEALED_BYTES:
             size += self._take_first(_plain[size:])
@@ -217,12 +217,12 @@ class TlsEdge(PlainEdge):
         return self._outgoing.pending > 0
 
     def abort(self) -> None:
-        """Close now; what is queued is dropped."""
+        """Close now; queued frames are dropped."""
         self._sealed = memoryview(b"")
         super().abort()
 
     def start(self, owner: Owner) -> None:
-        """Begin reading for `owner`; first what has come behind the handshake."""
+        """Begin reading for `owner`; first the bytes that came behind the handshake."""
         super().start(owner)
         if self._sealed:
             self.flush()

@@ -91,7 +91,7 @@ class TlsFiles:
             _warn_of_missing(context.get_ca_certs(binary_form=True), lists, path)
 
     def stamps(self) -> tuple[_Stamp, ...]:
-        """Return what changes with the files; blocks."""
+        """Return stamps that change with the files; blocks."""
         return tuple(_stamp(path) for path in (self.certificate, self.key, self.ca) if path)
 
 

@@ -145,7 +145,7 @@ class Greeting:
             self._read_on()
 
     def _send(self) -> bool:
-        """Send what there is; False if the client is gone."""
+        """Send all there is; False if the client is gone."""
         try:
             if self._sealed:
                 self._sealed = self._sealed[self._socket.send(self._sealed) :]
@@ -164,7 +164,7 @@ class Greeting:
         self._done(self, edge)
 
     def _refuse(self, reason: str, answer: bytes) -> None:
-        """Send what tells the client why, as an alert of TLS, then the end."""
+        """Send the reason to the client, as an alert of TLS, then the end."""
         self._is_over = True
         assert self._timer is not None
         self._timer.cancel()

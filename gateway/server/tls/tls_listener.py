@@ -68,7 +68,7 @@ class TlsListener(Listener):
 
     @property
     def protocol(self) -> str:
-        """Word for what is spoken here, as administrators see it."""
+        """Word for the protocol here, as administrators see it."""
         return f"{super().protocol}/ssl"
 
     @property
