@@ -163,7 +163,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _server() -> "MakeServer":
-    from gateway.serving.ports import server  # noqa: PLC0415
+    from gateway.serving.backend import server  # noqa: PLC0415
 
     return server
 

@@ -24,7 +24,7 @@ _VALUE: Final = re.compile(r"%[-+ #0-9.]*([a-zA-Z])")
 _KEY: Final = re.compile(rf" ?(\w+)={_VALUE.pattern}")
 
 
-class InHost(str):
+class NameInHost(str):
     """A name in a virtual host: logs say both, in every other use it is the name."""
 
     __slots__ = ("virtual_host",)
@@ -114,7 +114,7 @@ def _parts(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
         sentence %= values[:own]
     fields: dict[str, object] = {}
     for key, value in zip(keys, values[own:], strict=True):
-        if isinstance(value, InHost):
+        if isinstance(value, NameInHost):
             fields |= {key[1]: value[:], "virtual_host": value.virtual_host}
         else:
             fields[key[1]] = _plain(value, key[2] == "r")

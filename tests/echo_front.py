@@ -13,10 +13,10 @@ from gateway.broker.connections import ConnectionDetails
 from gateway.broker.hosts.broker import BrokerBackend
 from gateway.broker.hosts.client_session import ClientSession, SessionContext
 from gateway.network.addresses import shown
-from gateway.network.listening import Place
+from gateway.network.listening import ListenPlace
 from gateway.pending import run
-from gateway.server.endpoint import Endpoint, TlsEndpoint
-from gateway.server.front import Limits, Piece, Ports, Source
+from gateway.server.endpoint import PortEndpoint, TlsEndpoint
+from gateway.server.front import ConnectionLimits, DeliverySource, Ports, SendPiece
 from gateway.server.port import Port
 from gateway.settings.model import Settings
 
@@ -25,7 +25,7 @@ STEP_MS = 1_500
 ROOM = 3
 """Clients, on both ports together."""
 BACKLOG_PAUSE_BYTES = 64 * 1024
-LIMITS: Final = Limits(
+LIMITS: Final = ConnectionLimits(
     close_timeout_ms=1_500,
     unconfirmed_max=10,
     unconfirmed_resume=5,
@@ -34,7 +34,7 @@ LIMITS: Final = Limits(
 )
 
 
-class Again(Source):
+class Again(DeliverySource):
     def __init__(self, count: int, text: bytes) -> None:
         super().__init__()
         self.left, self.text = count, text
@@ -42,9 +42,9 @@ class Again(Source):
     def wants_more(self) -> bool:
         return self.left > 0
 
-    def next(self, scratch: bytearray) -> Piece:  # noqa: ARG002 - it has its text
+    def next(self, scratch: bytearray) -> SendPiece:  # noqa: ARG002 - it has its text
         self.left -= 1
-        return Piece(self.text)
+        return SendPiece(self.text)
 
 
 class Echo(ClientSession):
@@ -110,7 +110,7 @@ class Echo(ClientSession):
 
 class EchoKind(NamedTuple):
     host: SessionContext
-    limits: Limits
+    limits: ConnectionLimits
     name: str = "echo"
 
     def meet(self, ports: Ports) -> Echo:
@@ -131,11 +131,11 @@ class EchoPort(Port[BrokerBackend]):
     @classmethod
     def configured(cls, settings: Settings) -> Self | None:
         echo = settings.echo if isinstance(settings, WithEcho) else EchoSettings()
-        made: list[Endpoint] = []
+        made: list[PortEndpoint] = []
         if echo.port is not None:
-            made.append(Endpoint(Place(echo.host, echo.port, "echo.host", "echo.port")))
+            made.append(PortEndpoint(ListenPlace(echo.host, echo.port, "echo.host", "echo.port")))
         if echo.tls_port is not None:
-            place = Place(echo.host, echo.tls_port, "echo.host", "echo.tls_port")
+            place = ListenPlace(echo.host, echo.tls_port, "echo.host", "echo.tls_port")
             made.append(TlsEndpoint(place, settings.tls))
         return cls(made) if made else None
 

@@ -9,13 +9,13 @@ from gateway.grpc.status import CallService
 from gateway.network.listening import bind
 from gateway.pravega.segment_access import unlisted
 from gateway.server.connections.shared import Shared
-from gateway.server.front import Limits
+from gateway.server.front import ConnectionLimits
 from gateway.server.listener import Listener
 from gateway.server.loop.schedule import Schedule
 from gateway.server.sockets import Sockets
 
 _MIB = 1024 * 1024
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     close_timeout_ms=10_000,
     unconfirmed_max=1_000,
     unconfirmed_resume=500,

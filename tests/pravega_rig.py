@@ -15,7 +15,7 @@ from gateway.pravega.access.guard import Guard, Ownership
 from gateway.pravega.context import WireContext
 from gateway.pravega.front import PravegaKind
 from gateway.server.connections.shared import Shared
-from gateway.server.front import Kind, Limits
+from gateway.server.front import ConnectionLimits, FrontKind
 from gateway.server.listener import Listener
 from gateway.server.loop.schedule import Schedule
 from gateway.server.sockets import Sockets
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 NOTHING = Ownership(owns=lambda *_: False, shows=lambda *_: False)
 """A server that keeps nothing to itself."""
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     close_timeout_ms=1_000,
     unconfirmed_max=10_000,
     unconfirmed_resume=8_000,
@@ -56,7 +56,7 @@ class WireServer:
         self,
         directory: Path,
         *,
-        limits: Limits = LIMITS,
+        limits: ConnectionLimits = LIMITS,
         wire: WireSettings | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class WireServer:
         host.transients.begin()
         self.listener = self._serve(PravegaKind(host, self._limits))
 
-    def _serve(self, kind: Kind) -> Listener:
+    def _serve(self, kind: FrontKind) -> Listener:
         listener = Listener([bind("127.0.0.1", 0)], self._shared, kind, Sockets(1_000, self._say))
         self._listeners.append(listener)
         listener.start()
@@ -154,7 +154,7 @@ class WireServer:
 def serving(
     directory: Path,
     *,
-    limits: Limits = LIMITS,
+    limits: ConnectionLimits = LIMITS,
     wire: WireSettings | None = None,
     guard: Guard | None = None,
 ) -> Iterator[WireServer]:

@@ -18,7 +18,7 @@ from compat.bench.stopwatch import Stopwatch
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.ports import LogPorts
-from gateway.log.records.reading import RecordReader, Unreadable, reader_from
+from gateway.log.records.reading import RecordReader, UnreadableSubBatch, reader_from
 from gateway.log.records.writing import NoRoom, RecordWriter
 from gateway.log.recovery.log_opening import LogNames, LogSettings, open_log
 from gateway.pending import Pending, run
@@ -182,7 +182,7 @@ async def _read(log: StreamLog, job: Job, count: int) -> None:
             await asyncio.wait_for(more.wait(), PATIENCE_S)
             more.clear()
             continue
-        if isinstance(found, Unreadable):
+        if isinstance(found, UnreadableSubBatch):
             raise CheckFailed(f"offset {found.offset} cannot be read: {found.reason}")
         if found[0][0] != expected or found[-1][2] != record:
             raise CheckFailed(f"offset {found[0][0]} came where {expected} was awaited")

@@ -22,12 +22,12 @@ from pamqp import commands as spec
 from gateway.bridge.ends import (
     BYTES_MAX,
     Arrivals,
+    EndLink,
+    EndUnreachable,
     Judge,
-    Link,
     Parcel,
-    Source,
-    Target,
-    Unreachable,
+    RouteSource,
+    RouteTarget,
     begun,
 )
 from gateway.bridge.routes import ExchangeSource, ExchangeTarget, QueueSource, QueueTarget, Route
@@ -56,7 +56,7 @@ _largest: Final[dict[tuple[str, int], int]] = {}
 """The largest message of a broker, by its place; it is known when a larger one was refused."""
 
 
-class AmqpLink(Link):
+class AmqpLink(EndLink):
     """A connection to a broker, with one channel."""
 
     connection: aio_pika.abc.AbstractConnection | None = None
@@ -102,7 +102,7 @@ class AmqpLink(Link):
                     await self.connection.close()
 
 
-class QueueMessages(Source[_Read]):
+class QueueMessages(RouteSource[_Read]):
     """Messages of a queue, or of an exchange by a queue of the route's own, read exclusively."""
 
     link: AmqpLink
@@ -130,7 +130,7 @@ class QueueMessages(Source[_Read]):
         else:
             queue = await self.link.do(channel.queue_declare(self._queue, passive=True))
         if queue.consumer_count:  # quorum queues take no heed of `exclusive`
-            raise Unreachable(f"{self.end.name}: another consumer reads queue {self._queue!r}")
+            raise EndUnreachable(f"{self.end.name}: another consumer reads queue {self._queue!r}")
         channel.on_consumer_cancel_callbacks.add(
             lambda _: self.link.fail(ConnectionError("the queue is no longer there"))
         )
@@ -150,7 +150,7 @@ class QueueMessages(Source[_Read]):
             # Read on with fewer messages under way when these are done, as they are so large.
             self._is_held_back = True
             self._prefetch = max(BYTES_MAX * len(self._sizes) // (2 * self._bytes), 1)
-            with suppress(Unreachable):  # it is said by what waits for the connection
+            with suppress(EndUnreachable):  # it is said by what waits for the connection
                 await self._cancel()
 
     async def take(self) -> Sequence[Parcel]:
@@ -216,7 +216,7 @@ def _stored(value: Any) -> Any:  # noqa: ANN401  # whatever a header has
     return value
 
 
-class BasicPublisher(Target[_Written]):
+class BasicPublisher(RouteTarget[_Written]):
     """Publishes to an exchange or a queue; a message that no queue takes is refused."""
 
     link: AmqpLink

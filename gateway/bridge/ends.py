@@ -15,11 +15,11 @@ BYTES_MAX: Final = 64 << 20
 """The most that may be under way on a route."""
 
 
-class Unreachable(Exception):
+class EndUnreachable(Exception):
     """An end that cannot be used now; the text is one line."""
 
 
-class TakenOver(Unreachable):
+class TakenOver(EndUnreachable):
     """An end that another bridge took away."""
 
 
@@ -48,7 +48,7 @@ Judge = Callable[[Parcel, str | None], None]
 """Is told that a target has a message, or why it does not take it."""
 
 
-class Link(ABC):
+class EndLink(ABC):
     """A connection.
 
     Attributes:
@@ -66,11 +66,11 @@ class Link(ABC):
         if not self.lost.done():
             self.lost.set_exception(self.unreachable(error))
 
-    def unreachable(self, error: BaseException) -> Unreachable:
+    def unreachable(self, error: BaseException) -> EndUnreachable:
         """Return the text to say of an error."""
-        if isinstance(error, Unreachable):
+        if isinstance(error, EndUnreachable):
             return error
-        return Unreachable(f"{self.end.name}: {str(error) or type(error).__name__}")
+        return EndUnreachable(f"{self.end.name}: {str(error) or type(error).__name__}")
 
     @abstractmethod
     async def close(self) -> None:
@@ -92,7 +92,7 @@ class Arrivals(Generic[T]):
         self._items.append(item)
         self._have_come.set()
 
-    async def take(self, links: Sequence[Link]) -> list[T]:
+    async def take(self, links: Sequence[EndLink]) -> list[T]:
         """Return all; wait for something. Raises Unreachable if a connection is lost meanwhile."""
         come = asyncio.ensure_future(self._have_come.wait())
         try:
@@ -111,7 +111,7 @@ def begun(work: Awaitable[T]) -> "asyncio.Future[T]":
     return task
 
 
-async def first_lost(links: Sequence[Link], *others: "asyncio.Future[Any]") -> None:
+async def first_lost(links: Sequence[EndLink], *others: "asyncio.Future[Any]") -> None:
     """Wait until a connection is lost, or another thing is there. Raises Unreachable."""
     lost: list[asyncio.Future[Any]] = [link.lost for link in links]
     await asyncio.wait((*lost, *others), return_when=asyncio.FIRST_COMPLETED)
@@ -131,7 +131,7 @@ class RouteEnd(ABC, Generic[E]):
         """Keep where to connect."""
         self.route: Final = route
         self.end: Final = end
-        self.links: list[Link] = []
+        self.links: list[EndLink] = []
 
     @abstractmethod
     async def open(self) -> None:
@@ -143,7 +143,7 @@ class RouteEnd(ABC, Generic[E]):
             await self.links.pop().close()
 
 
-class Source(RouteEnd[E]):
+class RouteSource(RouteEnd[E]):
     """The end that messages come from.
 
     Attributes:
@@ -175,7 +175,7 @@ class Source(RouteEnd[E]):
         """Connect, and take away all that the route left. Raises Unreachable."""
 
 
-class Target(RouteEnd[E]):
+class RouteTarget(RouteEnd[E]):
     """The end that messages go to."""
 
     def __init__(self, route: Route, end: E, judge: Judge) -> None:

@@ -10,17 +10,17 @@ from typing import Any, Final
 from gateway.bridge import routes
 from gateway.bridge.amqp import BasicPublisher, QueueMessages
 from gateway.bridge.ends import (
+    EndUnreachable,
     Judge,
     Parcel,
     RouteEnd,
-    Source,
+    RouteSource,
+    RouteTarget,
     TakenOver,
-    Target,
-    Unreachable,
     first_lost,
 )
 from gateway.bridge.pump import QUIET_S, Counts, Pump
-from gateway.bridge.streams import StreamRecords, StreamWriter
+from gateway.bridge.streams import StreamRecords, StreamTargetEnd
 from gateway.bridge.topics import TopicMessages, TopicPublisher
 from hutch.formats.amqp.writing import annotated
 
@@ -38,7 +38,7 @@ SHORT_MAX: Final = 3
 """Connections in a row that lived shorter, after which another client has the session."""
 
 
-class Stopped(Exception):
+class RouteStopped(Exception):
     """A route that does not go on; the text is one line.
 
     Attributes:
@@ -48,25 +48,25 @@ class Stopped(Exception):
     status = 1
 
 
-class NotOpened(Stopped):
+class NotOpened(RouteStopped):
     """A route whose ends could not be opened at the start."""
 
     status = 2
 
 
-SOURCES: Final[dict[type[routes.End], Callable[[routes.Route, Any], Source[Any]]]] = {
+SOURCES: Final[dict[type[routes.End], Callable[[routes.Route, Any], RouteSource[Any]]]] = {
     routes.QueueSource: QueueMessages,
     routes.ExchangeSource: QueueMessages,
     routes.TopicsSource: TopicMessages,
     routes.StreamSource: StreamRecords,
     routes.SuperStreamSource: StreamRecords,
 }
-TARGETS: Final[dict[type[routes.End], Callable[[routes.Route, Any, Judge], Target[Any]]]] = {
+TARGETS: Final[dict[type[routes.End], Callable[[routes.Route, Any, Judge], RouteTarget[Any]]]] = {
     routes.QueueTarget: BasicPublisher,
     routes.ExchangeTarget: BasicPublisher,
     routes.TopicTarget: TopicPublisher,
-    routes.StreamTarget: StreamWriter,
-    routes.SuperStreamTarget: StreamWriter,
+    routes.StreamTarget: StreamTargetEnd,
+    routes.SuperStreamTarget: StreamTargetEnd,
 }
 
 
@@ -96,7 +96,7 @@ class Lane:
         self._has_lost_source = False
         self._pause_s = PAUSE_S
         self._skipped_at = -SKIPPED_S
-        self._dead: Target[Any] | None = None
+        self._dead: RouteTarget[Any] | None = None
         self._letters: dict[Parcel, Parcel] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -104,7 +104,7 @@ class Lane:
         while not stop.is_set():
             try:
                 await self._carry(stop)
-            except Unreachable as error:
+            except EndUnreachable as error:
                 self._lose(error)
             else:
                 return
@@ -113,7 +113,7 @@ class Lane:
                     await stop.wait()
             self._pause_s = min(2 * self._pause_s, PAUSE_S_MAX)
 
-    def _lose(self, error: Unreachable) -> None:
+    def _lose(self, error: EndUnreachable) -> None:
         """Say once that an end is lost. Raises Stopped if it is not to be tried again."""
         if not self._waits:
             raise NotOpened(str(error))
@@ -124,7 +124,7 @@ class Lane:
             self.route.source, routes.TopicsSource
         )
         if is_taken or isinstance(error, TakenOver):
-            raise Stopped(f"another bridge takes the messages: {error}")
+            raise RouteStopped(f"another bridge takes the messages: {error}")
         if not self._lost:
             self._lost = str(error)
             log.warning("an end is lost route=%s reason=%s", self.route.name, self._lost)
@@ -156,7 +156,7 @@ class Lane:
             for end in (source, *ends):
                 await end.close()
 
-    async def _watch(self, source: Source[Any], pump: Pump) -> None:
+    async def _watch(self, source: RouteSource[Any], pump: Pump) -> None:
         """Look at the messages that wait; return with the last one if the route ends with it."""
         looks = empty = 0
         delivered = self.counts.delivered
@@ -189,7 +189,7 @@ class Lane:
         place = "".join(f", {name} {value}" for name, value in parcel.place.items())
         line = f"a message was refused: {refusal}{place}"
         if self.route.refused == "stop":
-            raise Stopped(f"{line}; `refused` of the route says what to do with such messages")
+            raise RouteStopped(f"{line}; `refused` of the route says what to do with such messages")
         if self.route.refused == "skip":
             now = time.monotonic()
             if now - self._skipped_at >= SKIPPED_S:
@@ -212,4 +212,4 @@ class Lane:
             self._pump.done(parcel)
         else:
             words = f"the stream of refused messages refuses one: {refusal}"
-            self._pump.fail(Stopped(words))
+            self._pump.fail(RouteStopped(words))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 
-from gateway.bridge.ends import E, Link, RouteEnd, Unreachable
+from gateway.bridge.ends import E, EndLink, EndUnreachable, RouteEnd
 from gateway.bridge.routes import End
 from hutch.client import ClientError, Connection, Endpoint, ServerSilent
 from hutch.client.channel import BEATS
@@ -35,7 +35,7 @@ M = TypeVar("M", bound=m.Message)
 Take = Callable[["StreamLink", DeliveredChunk | Confirmed | m.Message], None]
 
 
-class StreamLink(Link):
+class StreamLink(EndLink):
     """A connection whose frames a loop takes.
 
     Attributes:
@@ -70,7 +70,7 @@ class StreamLink(Link):
         try:
             return cls(end, await asyncio.to_thread(make), take)
         except (ClientError, OSError) as error:
-            raise Unreachable(f"{end.name}: {error}") from None
+            raise EndUnreachable(f"{end.name}: {error}") from None
 
     def do(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:  # noqa: ANN401  # the work's
         """Do some work of the client; messages that come are taken later. Raises Unreachable."""
@@ -109,7 +109,7 @@ class StreamLink(Link):
         question = m.ResolveOffsetSpec(stream, spec, {})
         reply = self.ask(m.ResolvedOffset, "resolve_offset_spec", question)
         if reply.code != ResponseCode.OK:
-            raise Unreachable(f"{self.end.name}: stream {stream!r}: {in_words(reply.code)}")
+            raise EndUnreachable(f"{self.end.name}: stream {stream!r}: {in_words(reply.code)}")
         return reply.offset
 
     def fail(self, error: BaseException) -> None:
@@ -166,7 +166,7 @@ class StreamEnd(RouteEnd[E]):
     def taken(self, _link: StreamLink, pushed: DeliveredChunk | Confirmed | m.Message) -> None:
         """Take what a server pushes. Raises Unreachable if a stream has gone."""
         if isinstance(pushed, m.MetadataUpdate):
-            raise Unreachable(f"stream {pushed.stream!r}: {in_words(pushed.code)}")
+            raise EndUnreachable(f"stream {pushed.stream!r}: {in_words(pushed.code)}")
 
     async def first(self) -> StreamLink:
         """Connect to the server that the route names. Raises Unreachable."""
@@ -179,13 +179,13 @@ class StreamEnd(RouteEnd[E]):
         question = m.Partitions(getattr(self.end, "super_stream", ""))
         reply = (await self.first()).ask(m.StreamsReply, "partitions", question)
         if reply.code not in (ResponseCode.OK, ResponseCode.STREAM_DOES_NOT_EXIST):
-            raise Unreachable(f"{self.end.name}: {in_words(reply.code)}")
+            raise EndUnreachable(f"{self.end.name}: {in_words(reply.code)}")
         return reply.streams
 
     async def connect(self, streams: Sequence[str]) -> None:
         """Connect to the leaders of streams. Raises Unreachable, as for a missing stream."""
         if not streams:
-            raise Unreachable(f"{self.end.name} does not exist")
+            raise EndUnreachable(f"{self.end.name} does not exist")
         first = await self.first()
         reply = first.ask(m.MetadataReply, "metadata", m.Metadata(streams))
         brokers = {broker.reference: broker for broker in reply.brokers}
@@ -195,7 +195,7 @@ class StreamEnd(RouteEnd[E]):
             broker = brokers.get(told.leader)
             if told.code != ResponseCode.OK or broker is None:
                 words = "has no leader" if told.code == ResponseCode.OK else in_words(told.code)
-                raise Unreachable(f"{self.end.name}: stream {told.stream!r}: {words}")
+                raise EndUnreachable(f"{self.end.name}: stream {told.stream!r}: {words}")
             place = {"advertised_host": broker.host, "advertised_port": str(broker.port)}
             is_here = all(here.get(key, value) == value for key, value in place.items())
             leader = first if is_here else await self._link(Endpoint(broker.host, broker.port))

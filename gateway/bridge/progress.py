@@ -17,7 +17,7 @@ LINE_S: Final = 10.0
 _COLUMNS: Final = ("a second", "in all", "refused", "repeated", "under way", "waiting")
 
 
-class Progress:
+class RouteProgress:
     """Shows the routes while they work."""
 
     def __init__(self, lanes: Sequence[Lane]) -> None:

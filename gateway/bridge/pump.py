@@ -8,7 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.bridge.ends import BYTES_MAX, Parcel, Source, Target, Unreachable, begun, first_lost
+from gateway.bridge.ends import (
+    BYTES_MAX,
+    EndUnreachable,
+    Parcel,
+    RouteSource,
+    RouteTarget,
+    begun,
+    first_lost,
+)
 
 STALLED_S: Final = 60.0
 GATHER_S: Final = 0.002
@@ -58,11 +66,11 @@ class Pump:
         unsettled: Messages that were taken and are not acknowledged.
     """
 
-    target: Target[Any]
+    target: RouteTarget[Any]
 
     def __init__(
         self,
-        source: Source[Any],
+        source: RouteSource[Any],
         window: int,
         counts: Counts,
         refused: Callable[[Parcel, str], bool],
@@ -211,7 +219,7 @@ class Pump:
             return
         waited_s = time.monotonic() - self._judged_at
         if (count := len(self._under_way)) and waited_s > STALLED_S:
-            raise Unreachable(f"no confirm for {waited_s:.0f} s, {count} messages under way")
+            raise EndUnreachable(f"no confirm for {waited_s:.0f} s, {count} messages under way")
 
     async def _emptied(self) -> None:
         while self._under_way:

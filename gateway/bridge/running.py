@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
-from gateway.bridge.ends import Unreachable
-from gateway.bridge.lane import FINISH_S, SOURCES, Lane, NotOpened, Stopped
+from gateway.bridge.ends import EndUnreachable
+from gateway.bridge.lane import FINISH_S, SOURCES, Lane, NotOpened, RouteStopped
 from gateway.bridge.metrics import Metrics
-from gateway.bridge.progress import Progress, summary
+from gateway.bridge.progress import RouteProgress, summary
 from gateway.bridge.routes import Route
 from gateway.command_line import complain, visible
 
@@ -26,7 +26,7 @@ SPARE_S: Final = 5.0
 """Beyond what routes may take to finish: one may hold its loop, as with a disk that is full."""
 
 
-class Worker(threading.Thread):
+class RouteWorker(threading.Thread):
     """The thread of a route.
 
     Attributes:
@@ -47,11 +47,11 @@ class Worker(threading.Thread):
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self.lane.run(self._ending))
-        except Stopped as error:
+        except RouteStopped as error:
             self.status = complain(f"route {self.name!r}: {visible(str(error))}", error.status)
         except Exception:  # the other routes go on
             log.exception("a route failed route=%s", self.name)
-            self.status = Stopped.status
+            self.status = RouteStopped.status
 
     def finish(self) -> None:
         """Take nothing more, and store the messages under way."""
@@ -89,12 +89,12 @@ def run(
                 return complain(f"--metrics {metrics[1]}: {error.strerror}", NotOpened.status)
             stack.callback(page.close)
             log.info("metrics address=%s", f"{metrics[0]}:{page.port}")
-        progress = Progress(lanes)
+        progress = RouteProgress(lanes)
         stack.callback(progress.close)
-        workers = [Worker(lane) for lane in lanes]
+        workers = [RouteWorker(lane) for lane in lanes]
         for worker in workers:
             worker.start()
-        while any(map(Worker.is_alive, workers)) and not stop.wait(LOOK_S):
+        while any(map(RouteWorker.is_alive, workers)) and not stop.wait(LOOK_S):
             progress.show()
             if any(worker.status == NotOpened.status for worker in workers):
                 break
@@ -104,7 +104,7 @@ def run(
     return max(worker.status for worker in workers)
 
 
-def _finish(workers: Sequence[Worker]) -> None:
+def _finish(workers: Sequence[RouteWorker]) -> None:
     """Let all routes store the messages under way, for a bounded time."""
     for worker in workers:
         worker.finish()
@@ -127,7 +127,7 @@ def remove(route: Route) -> int:
 
     try:
         asyncio.run(work())
-    except Unreachable as error:
+    except EndUnreachable as error:
         return complain(f"route {route.name!r}: {visible(str(error))}", NotOpened.status)
     sys.stdout.write(f"route {route.name!r}: removed\n")
     return 0

@@ -10,7 +10,15 @@ from typing import Final, TypeAlias, cast
 import cramjam
 import mmh3
 
-from gateway.bridge.ends import BYTES_MAX, Arrivals, Judge, Parcel, Source, Target, Unreachable
+from gateway.bridge.ends import (
+    BYTES_MAX,
+    Arrivals,
+    EndUnreachable,
+    Judge,
+    Parcel,
+    RouteSource,
+    RouteTarget,
+)
 from gateway.bridge.links import StreamEnd, StreamLink
 from gateway.bridge.routes import Route, StreamSource, StreamTarget, SuperStreamSource
 from gateway.bridge.routes import SuperStreamTarget as SuperTarget
@@ -73,7 +81,7 @@ class _Reader:
     size: int = 0
 
 
-class StreamRecords(StreamEnd[_Streams], Source[_Streams]):
+class StreamRecords(StreamEnd[_Streams], RouteSource[_Streams]):
     """Records of a stream or super stream, read as the single active consumer of the route's name.
 
     The place of each stream is an offset that is stored under that name.
@@ -136,7 +144,7 @@ class StreamRecords(StreamEnd[_Streams], Source[_Streams]):
             return
         link.client.answer_update(asked)
         self._settled.pop(stream, None)  # the other one stores its own
-        link.fail(Unreachable(f"another bridge reads {stream!r} now"))
+        link.fail(EndUnreachable(f"another bridge reads {stream!r} now"))
 
     def taken(self, link: StreamLink, pushed: DeliveredChunk | Confirmed | m.Message) -> None:
         if not isinstance(pushed, DeliveredChunk):
@@ -257,7 +265,7 @@ class _Publisher:
         self.link.send(self.link.client.publish, self._number, entries)
 
 
-class StreamWriter(StreamEnd[_Written], Target[_Written]):
+class StreamTargetEnd(StreamEnd[_Written], RouteTarget[_Written]):
     """Publishes to a stream or super stream.
 
     What comes from a stream is published under its name and the route's, so that the server leaves
@@ -289,14 +297,14 @@ class StreamWriter(StreamEnd[_Written], Target[_Written]):
         first = await self.first()
         code = int(getattr(first.do(first.client.request, name, request), "code", 0))
         if code not in (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS):
-            raise Unreachable(f"{self.end.name}: `create`: {in_words(code)}")
+            raise EndUnreachable(f"{self.end.name}: `create`: {in_words(code)}")
 
     def _publisher(self, stream: str, source: str) -> _Publisher:
         """Return the publisher for records of one source, declared when it is first used."""
         if (stream, source) not in self._publishers:
             link, number = self.leaders[stream], len(self._by_number)
             if number >= IDS:
-                raise Unreachable(f"{self.end.name}: a route has at most {IDS} publishers")
+                raise EndUnreachable(f"{self.end.name}: a route has at most {IDS} publishers")
             name = f"{self.route.owned}/{source}"[-255:] if source else ""
             link.do(link.client.declare, number, stream, name)
             publisher = _Publisher(link, number, name)

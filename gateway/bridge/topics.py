@@ -19,13 +19,13 @@ from paho.mqtt.properties import Properties
 
 from gateway.bridge.ends import (
     Arrivals,
+    EndLink,
+    EndUnreachable,
     Judge,
-    Link,
     Parcel,
-    Source,
+    RouteSource,
+    RouteTarget,
     TakenOver,
-    Target,
-    Unreachable,
 )
 from gateway.bridge.routes import Route, TopicsSource, TopicTarget
 from gateway.bridge.templates import Missing
@@ -57,7 +57,7 @@ def _is_refusal(code: Any) -> bool:  # noqa: ANN401  # a number, or paho's reaso
     return int(getattr(code, "value", code)) >= _REFUSED
 
 
-class MqttLink(Link):
+class MqttLink(EndLink):
     """A connection to a broker."""
 
     client: aiomqtt.Client
@@ -130,7 +130,7 @@ class MqttLink(Link):
             await self.client.__aexit__(None, None, None)
 
 
-class TopicMessages(Source[TopicsSource]):
+class TopicMessages(RouteSource[TopicsSource]):
     """Messages of topics, in a session that outlives the connection.
 
     QoS 2 is read as 1: paho takes a message over (PUBREC) on arrival, before the target has it.
@@ -157,7 +157,7 @@ class TopicMessages(Source[TopicsSource]):
             except _FAULTS as error:
                 raise self.link.unreachable(error) from None
             if any(_is_refusal(code) for code in codes):
-                raise Unreachable(f"{end.name}: the broker refuses {topic!r}: {codes[0]}")
+                raise EndUnreachable(f"{end.name}: the broker refuses {topic!r}: {codes[0]}")
 
     async def take(self) -> Sequence[Parcel]:
         return [_parcel(message) for message in await self._messages.take(self.links)]
@@ -190,7 +190,7 @@ def _parcel(message: MQTTMessage) -> Parcel:
     return Parcel(record, mark, is_repeated=message.dup)
 
 
-class TopicPublisher(Target[TopicTarget]):
+class TopicPublisher(RouteTarget[TopicTarget]):
     """Publishes to a topic."""
 
     link: MqttLink

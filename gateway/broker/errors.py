@@ -85,5 +85,5 @@ class VirtualHostBusy(AccessError):
         super().__init__(f"virtual host {name!r} is being deleted")
 
 
-class Unusable(AccessError):
+class UnusableValue(AccessError):
     """A name, pattern or limit that cannot be used."""

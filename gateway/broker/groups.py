@@ -52,7 +52,7 @@ class Member(Protocol):
     """A consumer that may become the active one."""
 
     def become(self, *, active: bool) -> None:
-        """Start, or step down at this instant; `Groups.stepped_down` is called once it has."""
+        """Start, or step down now; `ConsumerGroups.stepped_down` is called once it has."""
         ...
 
 
@@ -68,7 +68,7 @@ class Order:
         self.member.become(active=self.is_active)
 
 
-class Group:
+class ConsumerGroup:
     """The members of one name on one stream.
 
     Attributes:
@@ -131,18 +131,18 @@ class Group:
         return Order(self.active, is_active=False)
 
 
-class Groups:
+class ConsumerGroups:
     """The groups of a virtual host, by stream (its generation, which no other has) and name."""
 
     def __init__(self) -> None:
-        self._groups: dict[int, dict[str, Group]] = {}
+        self._groups: dict[int, dict[str, ConsumerGroup]] = {}
 
-    def __iter__(self) -> Iterator[tuple[int, Group]]:
+    def __iter__(self) -> Iterator[tuple[int, ConsumerGroup]]:
         for generation, groups in self._groups.items():
             for group in groups.values():
                 yield generation, group
 
-    def of(self, generation: int, name: str) -> Group | None:
+    def of(self, generation: int, name: str) -> ConsumerGroup | None:
         """Return a group, None if it has no member."""
         return self._groups.get(generation, {}).get(name)
 
@@ -156,7 +156,7 @@ class Groups:
         """
         group = self.of(generation, name)
         if group is None:
-            group = Group(name, partition_index)
+            group = ConsumerGroup(name, partition_index)
             self._groups.setdefault(generation, {})[name] = group
         elif group.partition_index != partition_index:
             raise PreconditionFailed(

@@ -16,7 +16,7 @@ from gateway.broker.connections import Connections
 log = logging.getLogger(__name__)
 
 
-class Resource(enum.Enum):
+class ScarceResource(enum.Enum):
     """A resource that the server may be short of."""
 
     DISK = "disk"
@@ -59,7 +59,7 @@ class ListenerControl(Protocol):
         ...
 
 
-class Part(Protocol):
+class ServicePart(Protocol):
     """Work that goes on beside the clients, as administrators see it."""
 
     @property
@@ -99,7 +99,7 @@ class About:
         }
 
 
-class Service:
+class ServiceState:
     """State that concerns all connections alike, and can change while they are open.
 
     Attributes:
@@ -122,20 +122,20 @@ class Service:
         self.is_draining = False
         self.is_stopped = False
         self._connections = connections
-        self._doors: list[ListenerControl] = []
-        self._parts: list[Part] = []
-        self._alarms: set[Resource] = set()
+        self._listeners: list[ListenerControl] = []
+        self._parts: list[ServicePart] = []
+        self._alarms: set[ScarceResource] = set()
 
     @property
-    def doors(self) -> list[ListenerControl]:
+    def listeners(self) -> list[ListenerControl]:
         """Listeners of the stream protocol."""
-        return list(self._doors)
+        return list(self._listeners)
 
-    def add_door(self, door: ListenerControl) -> None:
+    def add_listener(self, listener: ListenerControl) -> None:
         """Note a listener that was opened."""
-        self._doors.append(door)
+        self._listeners.append(listener)
 
-    def add_part(self, part: Part) -> None:
+    def add_part(self, part: ServicePart) -> None:
         """Note work that goes on beside the clients."""
         self._parts.append(part)
 
@@ -147,32 +147,32 @@ class Service:
     # Alarms
 
     @property
-    def alarms(self) -> list[Resource]:
+    def alarms(self) -> list[ScarceResource]:
         """Resources that the server is short of, by name."""
-        full = {Resource.DISK} if self.is_disk_full else set()
+        full = {ScarceResource.DISK} if self.is_disk_full else set()
         return sorted(self._alarms | full, key=lambda resource: resource.value)
 
     @property
     def takes_publishers(self) -> bool:
         """True if clients may publish."""
-        return Resource.DISK not in self._alarms
+        return ScarceResource.DISK not in self._alarms
 
-    def set_alarm(self, resource: Resource) -> None:
+    def set_alarm(self, resource: ScarceResource) -> None:
         """Note that the server is short of something: without disk, publishers are not read."""
         if resource in self._alarms:
             return
         self._alarms.add(resource)
         log.warning("alarm set resource=%s", resource.value)
-        if resource is Resource.DISK:
+        if resource is ScarceResource.DISK:
             self._tell(lambda connection: connection.hold_publishing())
 
-    def clear_alarm(self, resource: Resource) -> None:
+    def clear_alarm(self, resource: ScarceResource) -> None:
         """Note that there is enough of it again."""
         if resource not in self._alarms:
             return
         self._alarms.discard(resource)
         log.warning("alarm cleared resource=%s", resource.value)
-        if resource is Resource.DISK:
+        if resource is ScarceResource.DISK:
             self._tell(lambda connection: connection.release_publishing())
 
     def _tell(self, tell: Callable[..., object]) -> None:
@@ -201,7 +201,7 @@ class Service:
         self.is_stopped = True
         self._shut()
         log.warning("stopped, no client is served until started again")
-        return sum(door.cut() for door in self._doors)
+        return sum(listener.cut() for listener in self._listeners)
 
     def start(self) -> None:
         """End `stop`. Raises ListenerBlocked."""
@@ -210,15 +210,15 @@ class Service:
         self.is_stopped = False
 
     def _shut(self) -> None:
-        for door in self._doors:
-            if not door.is_shut:
-                door.shut()
+        for listener in self._listeners:
+            if not listener.is_shut:
+                listener.shut()
 
     def _reopen(self) -> None:
-        for door in self._doors:
-            if door.is_shut:
+        for listener in self._listeners:
+            if listener.is_shut:
                 try:
-                    door.reopen()
+                    listener.reopen()
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise ListenerBlocked(f"cannot listen on {error.filename}: {reason}") from error

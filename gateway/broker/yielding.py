@@ -51,7 +51,7 @@ class Slice:
         return self._count >= THINGS_A_TURN or perf_counter() - self.began_s > _TURN_S
 
 
-class Turns:
+class TurnBudget:
     """The time that several readers have together in one turn of the event loop.
 
     Each of them stops when its own slice is over. Where there are many, those that come when the

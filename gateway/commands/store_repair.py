@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.broker.hosts.checking import StoredStream, rows_after_loss
-from gateway.broker.streams.catalogue import LIVE, Catalogue, StreamEntry, key_of
+from gateway.broker.streams.catalogue import LIVE, StreamCatalogue, StreamEntry, key_of
 from gateway.command_line import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.damage.flaws import Part
@@ -139,7 +139,7 @@ class Repair:
             entry = replace(namesake.entry, generation=entry.generation)
             self._mended.add(namesake.log_names.data_segment)
             more = ""
-        run(self._checked, Catalogue(store, table).put(entry))
+        run(self._checked, StreamCatalogue(store, table).put(entry))
         return more
 
     def _note_chunks(self) -> None:

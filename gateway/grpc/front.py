@@ -22,7 +22,7 @@ from gateway.grpc.status import CallRefused, CallService, CallStatus
 from gateway.network.addresses import host_of
 from gateway.pending import Pending, run
 from gateway.server.connections.shared import Say
-from gateway.server.front import Limits, Ports
+from gateway.server.front import ConnectionLimits, Ports
 
 log = logging.getLogger(__name__)
 
@@ -294,7 +294,7 @@ class GrpcKind:
         self,
         name: str,
         service: CallService,
-        limits: Limits,
+        limits: ConnectionLimits,
         *,
         say: Say,
         login_timeout_ms: int,

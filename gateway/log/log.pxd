@@ -2,18 +2,18 @@ import cython
 
 from hutch.formats.chunk cimport event_number
 from gateway.log.derived.index cimport ChunkIndex
-from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk, confirm_all
+from gateway.log.open_chunk cimport ChunkSizes, ChunkDelivery, OpenChunk, confirm_all
 
 cdef long long _OFFSETS_END
 cdef Py_ssize_t _ALONE_BYTES
 
 cdef class Readers:
     cdef public object _stream, schedule, _call_unshare
-    cdef public Delivery shared
+    cdef public ChunkDelivery shared
     cdef public long long shared_at, shared_end
     cdef public list waiting
     cdef public bint has_company, is_followed, _has_odd_time
-    cpdef committed(self, long long position, long long end, Delivery fresh)
+    cpdef committed(self, long long position, long long end, ChunkDelivery fresh)
     cpdef _wake(self)
     cpdef when_more(self, wake)
 

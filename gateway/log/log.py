@@ -18,9 +18,9 @@ from gateway.log.derived.saved import Saved
 from gateway.log.derived.sequences import PublisherSequences
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.open_chunk import (
+    ChunkDelivery,
     ChunkSizes,
     ConfirmSink,
-    Delivery,
     OpenChunk,
     confirm_all,
     lose_all,
@@ -88,7 +88,7 @@ class Readers:
         self.waiting: list[Callable[[], object]] = []
         self.has_company = False
         self.is_followed = False
-        self.shared: Delivery | None = None
+        self.shared: ChunkDelivery | None = None
         self.shared_at = self.shared_end = -1
 
     def when_more(self, wake: Callable[[], object]) -> None:
@@ -106,7 +106,7 @@ class Readers:
         self.waiting.clear()
         self._call_unshare = nothing
 
-    def committed(self, position: int, end: int, fresh: Delivery | None) -> None:
+    def committed(self, position: int, end: int, fresh: ChunkDelivery | None) -> None:
         """Wake the readers that wait for the chunk in [position, end); `fresh` is it, if in memory.
 
         They take it from there at the end of this turn, if nothing keeps them from it.
@@ -130,7 +130,7 @@ class Readers:
                 # One reader's error must not keep the others waiting.
                 log.exception("waking a reader failed stream=%s", self._stream)
 
-    def share(self, position: int, end: int, delivery: Delivery) -> None:
+    def share(self, position: int, end: int, delivery: ChunkDelivery) -> None:
         """Keep one reader's delivery for others that reach its place in this turn."""
         if self.shared is None:
             self.schedule(self._call_unshare)

@@ -7,7 +7,7 @@ cdef Py_ssize_t _COPIED_BYTES, _ENTRIES_MAX, _EVENT_HEAD_BYTES, _KERNEL_CRC_END,
 cpdef confirm_all(list confirms)
 cpdef _confirm(sink, bytes tokens)
 
-cdef class Delivery:
+cdef class ChunkDelivery:
     cdef public long long chunk_id, next_offset
     cdef public Py_ssize_t size
     cdef public bytes head
@@ -41,7 +41,7 @@ cdef class OpenChunk:
     cdef public set filters
     cdef public object _filter_digests
     cdef public bytes packed_filters
-    cdef public Delivery fresh
+    cdef public ChunkDelivery fresh
     cdef public dict sequences
     cdef public bint is_unit
     cpdef bint grow(self)

@@ -81,7 +81,7 @@ def _confirm(sink: ConfirmSink, tokens: bytes) -> None:
         log.exception("confirming to a publisher failed")
 
 
-class Delivery:
+class ChunkDelivery:
     """One chunk for a consumer: its header and data, either in memory or in a file.
 
     Attributes:
@@ -238,7 +238,7 @@ class OpenChunk:
         self.chunk_id = 0
         self.timestamp_ms = 0
         self.event_bytes = 0
-        self.fresh: Delivery | None = None
+        self.fresh: ChunkDelivery | None = None
         self.is_unit = False
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
@@ -353,7 +353,7 @@ class OpenChunk:
         end = self.written
         head = copy_of(self.buffer, _EVENT_HEAD_BYTES, end)
         next_offset = self.chunk_id + self.record_count
-        self.fresh = Delivery(self.chunk_id, next_offset, len(head), head)
+        self.fresh = ChunkDelivery(self.chunk_id, next_offset, len(head), head)
 
     def release(self) -> None:
         """Release the buffer."""

@@ -83,7 +83,7 @@ def pack_blank(
     return blank
 
 
-class Part(NamedTuple):
+class UnitPart(NamedTuple):
     """One chunk of a unit: its size, its number of records, and its filter values."""
 
     size: int
@@ -91,7 +91,7 @@ class Part(NamedTuple):
     packed_filters: bytes
 
 
-def parts_of(blanks: "Buffer", seal_seed: int) -> list[Part] | None:
+def parts_of(blanks: "Buffer", seal_seed: int) -> list[UnitPart] | None:
     """Take a run of whole blank chunks apart; None if it is no such run, or is damaged."""
     view = memoryview(blanks)
     reason, end, chunks = walk_chunks(view, 0, len(view))
@@ -106,11 +106,11 @@ def parts_of(blanks: "Buffer", seal_seed: int) -> list[Part] | None:
             return None
         filters_at = place + DATA_POSITION + data_bytes
         packed_filters = bytes(view[filters_at : place + size - SEAL_BYTES])
-        parts.append(Part(size, records, packed_filters))
+        parts.append(UnitPart(size, records, packed_filters))
     return parts
 
 
-def add_mark(blanks: bytearray, parts: list[Part], mark: int) -> None:
+def add_mark(blanks: bytearray, parts: list[UnitPart], mark: int) -> None:
     """Put the mark of a unit into the trailer of its last chunk, whose seal is then wrong."""
     last = parts[-1]
     start = len(blanks) - last.size
@@ -137,7 +137,7 @@ class Unit(OpenChunk):
 
     __slots__ = ("_data", "first_offset", "last_number", "mark", "parts")
 
-    def __init__(self, mark: int, data: bytearray, parts: list[Part]) -> None:
+    def __init__(self, mark: int, data: bytearray, parts: list[UnitPart]) -> None:
         """Begin with the blank chunks of `data`; it is empty if the unit is stored elsewhere."""
         # A unit has no buffer of its own, so it does not begin as an open chunk does.
         self.mark = mark
@@ -197,7 +197,7 @@ class Unit(OpenChunk):
 
 def number_chunks(
     blanks: bytearray,
-    parts: Sequence[Part],
+    parts: Sequence[UnitPart],
     offset: int,
     epoch: int,
     timestamp_ms: int,

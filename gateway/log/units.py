@@ -13,7 +13,7 @@ from gateway.log.derived.sequences import MARKS_END
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
 from gateway.log.ports import Barrier
-from gateway.log.unit import Part, Unit, add_mark, number_chunks, pack_blank, parts_of
+from gateway.log.unit import Unit, UnitPart, add_mark, number_chunks, pack_blank, parts_of
 from gateway.pending import Pending
 from hutch.formats.chunk import OFFSETS_END, event_number
 from store.api import (
@@ -98,7 +98,7 @@ async def append_unit(
 
 async def _append_small(stream_log: StreamLog, source: UnitSource, mark: int) -> Unit:
     blanks = bytearray()
-    parts: list[Part] = []
+    parts: list[UnitPart] = []
     position = 0
     while position < source.size:
         piece = await source.read(position)
@@ -124,7 +124,7 @@ def _parts_of(
     mark: int,
     position: int,
     blanks: bytes | memoryview,
-) -> list[Part]:
+) -> list[UnitPart]:
     """Check blank chunks that were read at a position of the source, and take them apart."""
     parts = parts_of(blanks, stream_log.seal_seed)
     if not parts or position + len(blanks) > source.size:

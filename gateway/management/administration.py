@@ -12,7 +12,7 @@ from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.connections import Connections
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
-from gateway.broker.service import Service
+from gateway.broker.service import ServiceState
 from gateway.management.definitions.unfinished import UnfinishedImport
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.scopes import Scopes
@@ -77,7 +77,7 @@ class Administration:
     access: Access
     virtual_hosts: VirtualHosts
     connections: Connections
-    service: Service
+    service: ServiceState
     in_thread: RunsInThread
     partitions_max: int = 1_000
     attempts: AttemptLedger = field(default_factory=lambda: AttemptLedger(time.monotonic))

@@ -15,8 +15,8 @@ from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
 from gateway.management.requests.table import answer
 from gateway.network.addresses import shown
-from gateway.network.listening import Place, listen_at
-from gateway.server.endpoint import Endpoint
+from gateway.network.listening import ListenPlace, listen_at
+from gateway.server.endpoint import PortEndpoint
 from gateway.server.loop.awaiting import awaited
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
@@ -45,8 +45,8 @@ class ManagementPort(Port[AdministeredBackend]):
         """As of `configured`."""
         asked = settings.management
         port = DEFAULT_PORT if asked.port is None else asked.port
-        place = Place(asked.host or _HOST, port, "management.host", "management.port")
-        super().__init__([Endpoint(place)])
+        place = ListenPlace(asked.host or _HOST, port, "management.host", "management.port")
+        super().__init__([PortEndpoint(place)])
         self._settings = settings
         self._server: HttpServer | None = None
 
@@ -98,11 +98,13 @@ class ManagementPort(Port[AdministeredBackend]):
             self._server = HttpServer(endpoint.sockets, backing)
             await self._server.start()
 
-    def _facts(self, backend: AdministeredBackend, endpoint: Endpoint) -> ServerFacts:
+    def _facts(self, backend: AdministeredBackend, endpoint: PortEndpoint) -> ServerFacts:
         service, settings = backend.broker.service, self._settings
 
         def listeners() -> list[tuple[str, str, int]]:
-            named = [(door.protocol, door.addresses) for door in service.doors if not door.is_shut]
+            named = [
+                (each.protocol, each.addresses) for each in service.listeners if not each.is_shut
+            ]
             named.append((PROTOCOL, endpoint.addresses))
             return [(protocol, *each) for protocol, addresses in named for each in addresses]
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from gateway.broker.hosts.broker import Broker
 from gateway.broker.hosts.virtual_host import VirtualHost
-from gateway.log.records.openings import Room
+from gateway.log.records.openings import OpeningRoom
 from gateway.mewbase.binders.binders import Binders, open_binders
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.projections_file import (
@@ -16,7 +16,7 @@ from gateway.mewbase.front import MewbaseKind
 from gateway.mewbase.link import PROTOCOL, MewbaseContext
 from gateway.mewbase.sources import EventReading
 from gateway.server.context import ServerContext
-from gateway.server.front import Limits
+from gateway.server.front import ConnectionLimits
 from gateway.server.loop.awaiting import awaited, settled_after
 from gateway.server.loop.threads import Threads
 from gateway.server.tls.tls_greeting import lower_priority
@@ -42,7 +42,7 @@ class Assembly:
         settings, connections = self._settings, broker.connections
         wait = partial(settled_after, context.loop)
         threads = Threads(context.loop, 1, name="sub-batches", begin=lower_priority)
-        reading = EventReading(wait, Room(settings.sub_batches_bytes_max, threads.run, wait))
+        reading = EventReading(wait, OpeningRoom(settings.sub_batches_bytes_max, threads.run, wait))
         host = MewbaseContext(
             access=broker.access,
             authentication=broker.authentication,
@@ -90,9 +90,9 @@ def _projections_of(mewbase: MewbaseSettings) -> tuple[list[Projection], dict[st
         raise ConfigError.in_file("mewbase.projections_file", path, *error.problems) from None
 
 
-def _limits_of(mewbase: MewbaseSettings) -> Limits:
+def _limits_of(mewbase: MewbaseSettings) -> ConnectionLimits:
     """Return the limits of each connection."""
-    return Limits(
+    return ConnectionLimits(
         close_timeout_ms=mewbase.close_timeout_ms,
         unconfirmed_max=mewbase.unanswered_events_max,
         unconfirmed_resume=mewbase.unanswered_events_resume,

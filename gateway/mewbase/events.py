@@ -5,10 +5,10 @@ properties: content type application/bson | data: the event's bytes
 
 from typing import Final
 
-from gateway.log.records.reading import Record, Unreadable
+from gateway.log.records.reading import Record, UnreadableSubBatch
 from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.mewbase.wire.writing import wrapped
-from gateway.settings.mewbase import BadSubBatches
+from gateway.settings.mewbase import BadSubBatchRule
 from hutch.formats.amqp.message import data_of
 from hutch.formats.amqp.reading import VALUE_BYTES_MAX, value_of
 from hutch.formats.amqp.sections import (
@@ -68,14 +68,14 @@ class NoEvents(Exception):
     """A sub-batch whose events nothing can stand for, since `mewbase.bad_sub_batches` is fail."""
 
 
-def records_instead(bad: Unreadable, fate: BadSubBatches) -> list[Record]:
+def records_instead(bad: UnreadableSubBatch, fate: BadSubBatchRule) -> list[Record]:
     """Return the records that stand for those of a sub-batch. Raises NoEvents."""
-    if fate is BadSubBatches.FAIL:
+    if fate is BadSubBatchRule.FAIL:
         raise NoEvents(
             f"at position {bad.offset} {bad.reason}; set mewbase.bad_sub_batches to skip or raw to "
             "go on behind it"
         )
-    if fate is BadSubBatches.SKIP or bad.body is None:
+    if fate is BadSubBatchRule.SKIP or bad.body is None:
         return []
     return [(bad.offset, bad.timestamp_ms, record_of(wrapped(bad.body)))]
 

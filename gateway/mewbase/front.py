@@ -18,7 +18,7 @@ from gateway.mewbase.wire.errors import BadRequest, Code, UnreadableFrame
 from gateway.mewbase.wire.frames import RESPONSE, SUBRESPONSE, TELL_EXISTS
 from gateway.mewbase.wire.reading import Request
 from gateway.pending import run
-from gateway.server.front import Limits, Ports
+from gateway.server.front import ConnectionLimits, Ports
 from gateway.settings.mewbase import Form
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class MewbaseKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: MewbaseContext, limits: Limits) -> None:
+    def __init__(self, host: MewbaseContext, limits: ConnectionLimits) -> None:
         self.host = host
         self.limits = limits
 

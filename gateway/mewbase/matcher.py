@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from gateway.broker.yielding import Turns
+from gateway.broker.yielding import TurnBudget
 from gateway.mewbase.documents import ARRAY, DOCUMENT, NULL, elements_of, number_of
 from gateway.mewbase.wire.kernel.documents import chosen, elements
 from gateway.mewbase.wire.reading import Element
@@ -59,7 +59,7 @@ class _Look(NamedTuple):
     found: dict[int, Mapping[bytes, Element]]
 
 
-async def read_matcher(document: bytes, turns: Turns) -> "Matcher":
+async def read_matcher(document: bytes, turns: TurnBudget) -> "Matcher":
     """Read a whole document, when there is time for it. Raises BadMatcher."""
     time_slice = await turns.slice()
     try:

@@ -8,8 +8,8 @@ from gateway.broker.hosts.broker import Broker, BrokerBackend
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.naming import check_given_name, is_text
 from gateway.network.addresses import shown
-from gateway.network.listening import Place
-from gateway.server.endpoint import Endpoint, TlsEndpoint
+from gateway.network.listening import ListenPlace
+from gateway.server.endpoint import PortEndpoint, TlsEndpoint
 from gateway.server.loop.awaiting import awaited
 from gateway.server.port import Port
 from gateway.settings.errors import ConfigError, Problem
@@ -31,9 +31,11 @@ class MewbasePort(Port[BrokerBackend]):
         host_setting = "mewbase.host" if mewbase.host is not None else "stream.host"
         endpoints = []
         if mewbase.port is not None:
-            endpoints.append(Endpoint(Place(host, mewbase.port, host_setting, "mewbase.port")))
+            endpoints.append(
+                PortEndpoint(ListenPlace(host, mewbase.port, host_setting, "mewbase.port"))
+            )
         if mewbase.tls_port is not None:
-            place = Place(host, mewbase.tls_port, host_setting, "mewbase.tls_port")
+            place = ListenPlace(host, mewbase.tls_port, host_setting, "mewbase.tls_port")
             endpoints.append(TlsEndpoint(place, settings.tls))
         super().__init__(endpoints)
         self._settings = mewbase

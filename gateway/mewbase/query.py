@@ -17,7 +17,7 @@ from gateway.mewbase.window import Window
 from gateway.mewbase.wire.frames import QUERYRESULT
 from gateway.mewbase.wire.writing import answer
 from gateway.pending import run
-from gateway.server.front import Piece, Source
+from gateway.server.front import DeliverySource, SendPiece
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _NAME_BYTES: Final = 64
 """Memory that an id takes in a set, besides its bytes."""
 
 
-class Query(Source):
+class Query(DeliverySource):
     """One query of a connection, and a `Reader` of its binder.
 
     Attributes:
@@ -123,7 +123,7 @@ class Query(Source):
         """Return whether the client takes more."""
         return not self._is_closed and not self._window.is_full
 
-    def next(self, scratch: bytearray) -> Piece | None:
+    def next(self, scratch: bytearray) -> SendPiece | None:
         """Return the next results; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
@@ -139,7 +139,7 @@ class Query(Source):
             elif not frames:
                 self._read()
         self._turns.end(time_slice)
-        return Piece(b"".join(frames)) if frames else None
+        return SendPiece(b"".join(frames)) if frames else None
 
     def _matches(self, time_slice: Slice) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""

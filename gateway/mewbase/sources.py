@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.broker.yielding import Turns
-from gateway.log.records.openings import Opener, Room
+from gateway.broker.yielding import TurnBudget
+from gateway.log.records.openings import Opener, OpeningRoom
 from gateway.pending import Pending
 from gateway.server.front import Ports
 
@@ -75,9 +75,9 @@ class EventReading:
         passed_over: Events that subscriptions could not look into.
     """
 
-    def __init__(self, wait: Callable[[int], Pending[None]], room: Room) -> None:
+    def __init__(self, wait: Callable[[int], Pending[None]], room: OpeningRoom) -> None:
         self.wait = wait
-        self.turns = Turns(lambda action: wait(0).when_settled(action))
+        self.turns = TurnBudget(lambda action: wait(0).when_settled(action))
         self.room = room
         self.passed_over = PassedOver(wait, "events are passed over")
         self._is_reading = False

@@ -9,7 +9,7 @@ from gateway.broker.connections import ConsumerDetails
 from gateway.broker.streams.catalogue import Stream
 from gateway.broker.yielding import Slice
 from gateway.log.log import StreamLog
-from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
+from gateway.log.records.reading import Record, RecordReader, UnreadableSubBatch, reader_from
 from gateway.mewbase.durable import Durable
 from gateway.mewbase.events import event_of, records_instead
 from gateway.mewbase.matcher import Matcher
@@ -17,8 +17,8 @@ from gateway.mewbase.sources import Holding, SourcePorts
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import received
 from gateway.pending import run
-from gateway.server.front import Piece, Source
-from gateway.settings.mewbase import BadSubBatches
+from gateway.server.front import DeliverySource, SendPiece
+from gateway.settings.mewbase import BadSubBatchRule
 from hutch.formats.amqp.sections import TooManySections
 
 log = logging.getLogger(__name__)
@@ -47,15 +47,15 @@ class WantedEvents:
     since_ms: int = 0
     matcher: Matcher | None = None
     durable: Durable | None = None
-    bad_sub_batches: BadSubBatches = BadSubBatches.SKIP
+    bad_sub_batches: BadSubBatchRule = BadSubBatchRule.SKIP
 
     @property
     def stays_at_bad(self) -> bool:
         """True if it ends at a sub-batch that cannot be opened."""
-        return self.bad_sub_batches is BadSubBatches.FAIL
+        return self.bad_sub_batches is BadSubBatchRule.FAIL
 
 
-class ChannelSubscription(Source):
+class ChannelSubscription(DeliverySource):
     """One subscription of a connection.
 
     Attributes:
@@ -141,7 +141,7 @@ class ChannelSubscription(Source):
         """Return whether the client takes more."""
         return not self.is_closed and not self._window.is_full
 
-    def next(self, scratch: bytearray) -> Piece | None:
+    def next(self, scratch: bytearray) -> SendPiece | None:
         """Return the next events; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
@@ -161,7 +161,7 @@ class ChannelSubscription(Source):
         turns.end(self._slice)
         holds = not self._window.is_full or reader.has_sub_batch_to_itself
         (self._hold if holds else self._rest)()
-        return Piece(b"".join(frames)) if frames else None
+        return SendPiece(b"".join(frames)) if frames else None
 
     def _frames(self, time_slice: Slice) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""
@@ -224,12 +224,12 @@ class ChannelSubscription(Source):
                 self._failed()
             return False
         self._is_dry = False
-        if isinstance(found, Unreadable):
+        if isinstance(found, UnreadableSubBatch):
             return not (self._wanted.stays_at_bad and frames) and self._stand_in(found)
         self._records, self._place = found, 0
         return True
 
-    def _stand_in(self, bad: Unreadable) -> bool:
+    def _stand_in(self, bad: UnreadableSubBatch) -> bool:
         """Take the notice of a sub-batch that is left out; False if that ends the subscription."""
         fate, behind = self._wanted.bad_sub_batches, bad.next_offset
         line = "events cannot be delivered channel=%s from=%d to=%d reason=%s bad_sub_batches=%s"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.batch import CommitBatch
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.streams.catalogue import Stream
 from gateway.mewbase.refusals import RequestRefusal
@@ -28,7 +28,7 @@ class OpenTransaction:
         reason_to_abort: The reason why it can only be aborted; empty if it can be committed.
     """
 
-    batch: Batch = field(default_factory=Batch)
+    batch: CommitBatch = field(default_factory=CommitBatch)
     reason_to_abort: str = ""
 
 
@@ -71,7 +71,7 @@ class OpenTransactions:
             except PreconditionFailed as error:
                 transaction.reason_to_abort = str(error)
                 self._count(-transaction.batch.size_bytes)
-                transaction.batch = Batch()
+                transaction.batch = CommitBatch()
         _require_whole(transaction)
         before = transaction.batch.size_bytes
         transaction.batch.add(stream, record)
@@ -91,7 +91,7 @@ class OpenTransactions:
             )
 
     @contextmanager
-    def ending(self, session: int) -> Iterator[Batch]:
+    def ending(self, session: int) -> Iterator[CommitBatch]:
         """End a transaction; its events count as held while the caller commits them.
 
         Raises:

@@ -60,7 +60,7 @@ class AlternativeName(bytes, enum.Enum):
     IP = b"\x87"
 
 
-class Unreadable(ValueError):
+class UnreadableCertificate(ValueError):
     """The bytes are no certificate, or are not DER."""
 
 
@@ -70,7 +70,7 @@ def _unreadable() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableCertificate(str(error)) from error
 
 
 Naming = Callable[[bytes], str]

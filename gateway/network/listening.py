@@ -151,7 +151,7 @@ def cannot_listen(
     return ConfigError(Problem(setting, reason))
 
 
-class Place(NamedTuple):
+class ListenPlace(NamedTuple):
     """An address to listen on, and the settings that it comes from, as "stream.host"."""
 
     host: str

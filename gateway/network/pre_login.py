@@ -2,7 +2,7 @@
 
 If there is no room for another connection, the address with most of them loses its oldest one.
 One address may have a share of the places and no more; with one more its oldest goes. A connection
-that has logged in is no stranger any more, and gives way to none.
+that has logged in is not counted any more, and gives way to none.
 """
 
 from collections.abc import Hashable
@@ -31,9 +31,9 @@ class PreLogin(Generic[T]):
     def __len__(self) -> int:
         return len(self._source_of)
 
-    def address_of(self, stranger: T) -> str:
+    def address_of(self, connection: T) -> str:
         """Return the address or network that a connection counts as; empty if it has logged in."""
-        return self._source_of.get(stranger, "")
+        return self._source_of.get(connection, "")
 
     def in_the_way(self, address: str, *, is_full: bool) -> T | None:
         """Return the connection that has to go before one comes from an address; None if none has.
@@ -55,30 +55,30 @@ class PreLogin(Generic[T]):
         source = next(iter(self._by_count[self._most]))
         return next(iter(self._by_source[source]))
 
-    def add(self, stranger: T, address: str) -> None:
+    def add(self, connection: T, address: str) -> None:
         """Note one that has come."""
         source = source_of(address)
         own = self._by_source.setdefault(source, {})
-        own[stranger] = None
-        self._source_of[stranger] = source
+        own[connection] = None
+        self._source_of[connection] = source
         self._moved(source, len(own) - 1, len(own))
 
-    def remove(self, stranger: T) -> None:
+    def remove(self, connection: T) -> None:
         """Note that one has logged in, or is gone; fine if it is not there."""
-        source = self._source_of.pop(stranger, None)
+        source = self._source_of.pop(connection, None)
         if source is None:
             return
         own = self._by_source[source]
-        del own[stranger]
+        del own[connection]
         if not own:
             del self._by_source[source]
         self._moved(source, len(own) + 1, len(own))
 
-    def replace(self, stranger: T, other: T) -> None:
+    def replace(self, connection: T, other: T) -> None:
         """Let another object stand for a connection, as its newest; fine if it is not there."""
-        source = self._source_of.get(stranger)
+        source = self._source_of.get(connection)
         if source is not None:
-            self.remove(stranger)
+            self.remove(connection)
             self.add(other, source)
 
     def _moved(self, source: str, before: int, after: int) -> None:

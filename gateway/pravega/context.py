@@ -11,7 +11,7 @@ from gateway.pravega.segment_access import ListConnection, unlisted
 from gateway.pravega.traffic import AppendsUnderWay, Boundaries, Traffic
 from gateway.pravega.transients import Transients
 from gateway.server.connections.shared import Say
-from gateway.server.front import Limits
+from gateway.server.front import ConnectionLimits
 from gateway.settings.wire import WireSettings
 from store.api import Operations
 
@@ -55,9 +55,9 @@ class WireContext:
         object.__setattr__(self, "transients", Transients(self.store))
 
 
-def limits_of(wire: WireSettings) -> Limits:
+def limits_of(wire: WireSettings) -> ConnectionLimits:
     """Return the limits of each connection."""
-    return Limits(
+    return ConnectionLimits(
         close_timeout_ms=wire.close_timeout_ms,
         unconfirmed_max=wire.unacknowledged_appends_max,
         unconfirmed_resume=wire.unacknowledged_appends_resume,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from gateway.logs import RateLimitedLog
 from gateway.network.addresses import shown
-from gateway.network.listening import Place, is_on_loopback
+from gateway.network.listening import ListenPlace, is_on_loopback
 from gateway.pravega.port import SegmentPort
 from gateway.pravega.segment_access import SegmentAccess, SegmentBackend, clock_ms
 from gateway.server.endpoint import endpoint
@@ -34,7 +34,7 @@ class ControllerPort(Port[SegmentBackend]):
     def __init__(self, settings: Settings, port: int) -> None:
         """As of `configured`; 0 lets the system pick the port."""
         wire = settings.wire
-        place = Place(wire.host, port, "wire.host", "wire.controller_port")
+        place = ListenPlace(wire.host, port, "wire.host", "wire.controller_port")
         self._endpoint = endpoint(place, settings.tls if wire.tls else None, speaks=_HTTP2)
         super().__init__([self._endpoint])
         self._settings = settings

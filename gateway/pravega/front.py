@@ -12,7 +12,7 @@ from gateway.pravega.connection import SegmentConnection
 from gateway.pravega.context import PROTOCOL, WireContext
 from gateway.pravega.handlers.table import HANDLERS
 from gateway.server.connections.unfinished import STRANGER_BYTES_MAX
-from gateway.server.front import Limits, Ports
+from gateway.server.front import ConnectionLimits, Ports
 from hutch.pravega.codec import HEAD, HEAD_BYTES, TODAY, decode, frame_bytes
 from hutch.pravega.commands import BY_CLASS, CommandSender
 from hutch.pravega.errors import WireError
@@ -143,7 +143,7 @@ class PravegaKind:
 
     name = PROTOCOL
 
-    def __init__(self, context: WireContext, limits: Limits) -> None:
+    def __init__(self, context: WireContext, limits: ConnectionLimits) -> None:
         self.context = context
         self.limits = limits
 

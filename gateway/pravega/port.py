@@ -4,7 +4,7 @@ import logging
 from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Address, Place
+from gateway.network.listening import Address, ListenPlace
 from gateway.pravega.access.token_key import made_key, read_key
 from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.segment_access import SegmentBackend, clock_ms
@@ -33,7 +33,7 @@ class SegmentPort(Port[SegmentBackend]):
     def __init__(self, settings: Settings, port: int) -> None:
         """As of `configured`; 0 lets the system pick the port."""
         wire = settings.wire
-        place = Place(wire.host, port, "wire.host", "wire.port")
+        place = ListenPlace(wire.host, port, "wire.host", "wire.port")
         self._endpoint = endpoint(place, settings.tls if wire.tls else None)
         super().__init__([self._endpoint])
         self.traffic: Final = Traffic()

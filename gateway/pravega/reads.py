@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
-from gateway.server.front import Piece, Source
+from gateway.server.front import DeliverySource, SendPiece
 from hutch.pravega.codec import encode
 from hutch.pravega.messages import ReadSegment, SegmentRead
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
@@ -41,7 +41,7 @@ class Replies(Protocol):
         """End the connection."""
 
 
-class Reads(Source):
+class Reads(DeliverySource):
     """Takes reads, and gives their answers to the server.
 
     Answers come in the order in which the store has them.
@@ -136,9 +136,9 @@ class Reads(Source):
         self._ready.append(encode(answer))
         self._ports.wake(self)
 
-    def next(self, scratch: bytearray) -> Piece | None:  # noqa: ARG002  # it has its bytes
+    def next(self, scratch: bytearray) -> SendPiece | None:  # noqa: ARG002  # it has its bytes
         """Return the next answer."""
-        frame = Piece(self._ready.popleft()) if self._ready else None
+        frame = SendPiece(self._ready.popleft()) if self._ready else None
         self._go_on()
         return frame
 

@@ -9,21 +9,21 @@ from typing import Final
 from gateway.network import certificate
 from gateway.network.addresses import is_loopback
 from gateway.network.certificate import Naming
-from gateway.network.listening import Address, Place, address_of
+from gateway.network.listening import Address, ListenPlace, address_of
 from gateway.server.context import ServerContext
-from gateway.server.front import Kind
+from gateway.server.front import FrontKind
 from gateway.server.listener import Listener
-from gateway.server.sockets import Places
+from gateway.server.sockets import SocketPlaces
 from gateway.server.tls.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls.tls_listener import TlsListener
-from gateway.settings.tls import LoginFrom, TlsSettings
+from gateway.settings.tls import LoginFrom, PortTlsSettings
 
 log = logging.getLogger(__name__)
 
 _MS_A_SECOND: Final = 1000
 
 
-class Endpoint:
+class PortEndpoint:
     """A plain endpoint: its place, its sockets once they are taken, and its listener.
 
     Attributes:
@@ -31,7 +31,7 @@ class Endpoint:
         addresses: Hosts and ports that were taken; `bind` comes before.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ListenPlace) -> None:
         self.place = place
         self.addresses: list[Address] = []
         self._sockets: list[socket.socket] = []
@@ -59,7 +59,9 @@ class Endpoint:
         reached = (each for each in self.addresses if not is_loopback(each[0]))
         return next(reached, self.address)
 
-    def listen(self, context: ServerContext, kind: Kind, places: Places | None = None) -> None:
+    def listen(
+        self, context: ServerContext, kind: FrontKind, places: SocketPlaces | None = None
+    ) -> None:
         """Let clients come in; `bind` comes before.
 
         Args:
@@ -76,7 +78,9 @@ class Endpoint:
         with self.place.blamed():
             self._listener.start()
 
-    def _listener_of(self, context: ServerContext, kind: Kind, places: Places) -> Listener:
+    def _listener_of(
+        self, context: ServerContext, kind: FrontKind, places: SocketPlaces
+    ) -> Listener:
         return Listener(self.sockets, context.shared, kind, places)
 
     def stop_accepting(self) -> None:
@@ -91,14 +95,14 @@ class Endpoint:
             each.close()
 
 
-class TlsEndpoint(Endpoint):
+class TlsEndpoint(PortEndpoint):
     """An endpoint over TLS, with its certificates."""
 
-    def __init__(self, place: Place, tls: TlsSettings, speaks: str = "") -> None:
+    def __init__(self, place: ListenPlace, tls: PortTlsSettings, speaks: str = "") -> None:
         """Read the files; blocks. On the event loop.
 
         Args:
-            place: As of `Endpoint`.
+            place: As of `PortEndpoint`.
             tls: The settings, with a certificate.
             speaks: As of `TlsFiles`.
 
@@ -112,13 +116,17 @@ class TlsEndpoint(Endpoint):
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate, speaks)
         self._contexts = TlsContexts(files, asyncio.get_running_loop())
 
-    def listen(self, context: ServerContext, kind: Kind, places: Places | None = None) -> None:
-        """Let clients come in, and look for changed files; as of `Endpoint`."""
+    def listen(
+        self, context: ServerContext, kind: FrontKind, places: SocketPlaces | None = None
+    ) -> None:
+        """Let clients come in, and look for changed files; as of `PortEndpoint`."""
         super().listen(context, kind, places)
         if self._tls.reload_interval_s:
             self._contexts.watch(self._tls.reload_interval_s)
 
-    def _listener_of(self, context: ServerContext, kind: Kind, places: Places) -> Listener:
+    def _listener_of(
+        self, context: ServerContext, kind: FrontKind, places: SocketPlaces
+    ) -> Listener:
         return TlsListener(
             self.sockets,
             context.shared,
@@ -141,12 +149,12 @@ class TlsEndpoint(Endpoint):
         super().stop_accepting()
 
 
-def endpoint(place: Place, tls: TlsSettings | None, speaks: str = "") -> Endpoint:
+def endpoint(place: ListenPlace, tls: PortTlsSettings | None, speaks: str = "") -> PortEndpoint:
     """Return the endpoint of a place: over TLS if there are settings for it. As `TlsEndpoint`."""
-    return Endpoint(place) if tls is None else TlsEndpoint(place, tls, speaks)
+    return PortEndpoint(place) if tls is None else TlsEndpoint(place, tls, speaks)
 
 
-def naming_of(settings: TlsSettings) -> Naming:
+def naming_of(settings: PortTlsSettings) -> Naming:
     """Return the function that finds the user in a client's certificate."""
     match settings.login_from:
         case LoginFrom.DISTINGUISHED_NAME:

@@ -1,8 +1,8 @@
-cdef class Piece:
+cdef class SendPiece:
     cdef public bytes head
     cdef public object region
 
-cdef class Source:
+cdef class DeliverySource:
     cdef public bint is_queued, is_sifting
-    cpdef Piece next(self, bytearray scratch)
+    cpdef SendPiece next(self, bytearray scratch)
     cpdef bint wants_more(self) except -1

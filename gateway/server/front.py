@@ -2,7 +2,7 @@
 """The seam between the server and a protocol: the interfaces that each gives the other.
 
 A front is one protocol. The server owns sockets and time, a front owns meaning. Each port has a
-`Kind`; each client that comes in there is met by a `Front`, which gets the `Ports` of its
+`FrontKind`; each client that comes in there is met by a `Front`, which gets the `Ports` of its
 connection. The server calls a front once for a run of frames and once for a source's turn, never
 once for a message. All calls are on the event loop's thread, and none waits.
 """
@@ -41,7 +41,7 @@ class Region(Protocol):
         ...
 
 
-class Backlog(Protocol):
+class WriteBacklog(Protocol):
     """Bytes of clients on their way to a store."""
 
     def __hash__(self) -> int: ...
@@ -56,7 +56,7 @@ class Backlog(Protocol):
         ...
 
 
-class Piece:
+class SendPiece:
     """Something to send: bytes, then perhaps a region of a file."""
 
     __slots__ = ("head", "region")
@@ -66,7 +66,7 @@ class Piece:
         self.region = region
 
 
-class Source:
+class DeliverySource:
     """Something of a connection that is delivered from, in turn with its others.
 
     Attributes:
@@ -79,7 +79,7 @@ class Source:
         self.is_queued = False
         self.is_sifting = False
 
-    def next(self, scratch: bytearray) -> Piece | None:
+    def next(self, scratch: bytearray) -> SendPiece | None:
         """Return the next piece to send, None if there is nothing now.
 
         Args:
@@ -134,7 +134,7 @@ class Ports(Protocol):
         """Queue a whole frame; it is sent at the end of the turn."""
         ...
 
-    def wake(self, source: Source) -> None:
+    def wake(self, source: DeliverySource) -> None:
         """Ask a source for its next piece, at the end of the turn."""
         ...
 
@@ -152,7 +152,7 @@ class Ports(Protocol):
         """Count a command that is done already for this turn of the connection."""
         ...
 
-    def taken(self, count: int, backlog: Backlog | None) -> None:
+    def taken(self, count: int, backlog: WriteBacklog | None) -> None:
         """Note the messages of a run of frames.
 
         Args:
@@ -310,7 +310,7 @@ OVER: Final[Front] = Over()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """Bounds of each connection of a front.
 
     Attributes:
@@ -328,7 +328,7 @@ class Limits:
     backlog_bytes_max: int
 
 
-class Kind(Protocol):
+class FrontKind(Protocol):
     """A protocol, as a port sees it."""
 
     @property
@@ -337,7 +337,7 @@ class Kind(Protocol):
         ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> ConnectionLimits: ...
 
     def meet(self, ports: Ports) -> Front:
         """Return the front of a client that has just come."""

@@ -12,8 +12,8 @@ from gateway.server.connections.connection import Connection
 from gateway.server.connections.edge import PlainEdge
 from gateway.server.connections.first_look import FirstLook, Look
 from gateway.server.connections.shared import Shared
-from gateway.server.front import Kind
-from gateway.server.sockets import Places
+from gateway.server.front import FrontKind
+from gateway.server.sockets import SocketPlaces
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,11 @@ class Listener:
     """
 
     def __init__(
-        self, listening: Sequence[socket.socket], shared: Shared, kind: Kind, sockets: Places
+        self,
+        listening: Sequence[socket.socket],
+        shared: Shared,
+        kind: FrontKind,
+        sockets: SocketPlaces,
     ) -> None:
         """Prepare to listen.
 

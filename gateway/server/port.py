@@ -12,7 +12,7 @@ from typing import Generic, Self, TypeVar
 
 from gateway.network.listening import Address, take_all
 from gateway.server.context import ServerContext
-from gateway.server.endpoint import Endpoint, TlsEndpoint
+from gateway.server.endpoint import PortEndpoint, TlsEndpoint
 from gateway.settings.model import Settings
 
 B_contra = TypeVar("B_contra", contravariant=True)
@@ -29,7 +29,7 @@ class Port(ABC, Generic[B_contra]):
 
     context: ServerContext
 
-    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+    def __init__(self, endpoints: Iterable[PortEndpoint]) -> None:
         self.endpoints = list(endpoints)
 
     @classmethod

@@ -35,7 +35,7 @@ def kept_for_strangers(places: int) -> int:
     return min(_OWN_MAX, places // _OWN_PART)
 
 
-class Places(Protocol):
+class SocketPlaces(Protocol):
     """Room for sockets, as a listener sees it."""
 
     @property

@@ -1,4 +1,4 @@
-"""Backend: users, virtual hosts and administrators' requests, on a store, behind all protocols."""
+"""Users, virtual hosts and administrators' requests on a store, and the ports of such a server."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ from gateway.broker.first_file import FirstFile
 from gateway.broker.hosts.broker import Broker
 from gateway.broker.hosts.virtual_host import open_virtual_host
 from gateway.broker.hosts.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
-from gateway.broker.service import About, Resource, Service
+from gateway.broker.service import About, ScarceResource, ServiceState
 from gateway.broker.streams.openings import Openings
-from gateway.broker.streams.staging_limits import Limits, Usage
+from gateway.broker.streams.staging_limits import StagingLimits, Usage
 from gateway.broker.streams.streams import StreamsPorts
 from gateway.command_line import own_version
 from gateway.log.clock import Clock
@@ -35,16 +35,24 @@ from gateway.management.definitions.reading import ReadDefinitions
 from gateway.management.definitions.unfinished import UnfinishedImport
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.kinds.people import USERS
+from gateway.management.port import AdminPort, ManagementPort
+from gateway.mewbase.port import MewbasePort
+from gateway.pravega.controller_port import ControllerPort
+from gateway.pravega.early.port import EarlyPort
+from gateway.pravega.port import SegmentPort
 from gateway.server.connections.shared import Shared
 from gateway.server.context import ServerContext
 from gateway.server.loop.awaiting import awaited, settled_after
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.threads import Threads
+from gateway.server.port import Port
 from gateway.server.sockets import Sockets
 from gateway.serving.disk_space import Space, keep_retention
+from gateway.serving.process import Process
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
 from gateway.stream.context import chunk_bytes_max
+from gateway.stream.port import StreamPort
 from store.api import SegmentStore
 from store.errors import StoreError
 from store.local.directory import was_damaged
@@ -90,7 +98,7 @@ class Backend:
         self._connections = Connections()
         about = About(own_version(), self.served.directory.path)
         timeout_ms = stream.consumer_update_timeout_ms
-        self._service = Service(self._connections, timeout_ms, about)
+        self._service = ServiceState(self._connections, timeout_ms, about)
         self._space = Space(loop, self._service)
         self._refusals = Refusals(time.monotonic)
         say, chunk_bytes = self._refusals.say, chunk_bytes_max(stream)
@@ -102,10 +110,12 @@ class Backend:
             say=say,
         )
         sockets = Sockets(sockets_max(stream.connections_max, descriptor_limit()), say)
-        self.context = ServerContext(shared, sockets, self._service.add_door)
+        self.context = ServerContext(shared, sockets, self._service.add_listener)
         self._buffers = ChunkBuffers(chunk_bytes)
         self._clock = Clock()
-        limits = Limits(pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s)
+        limits = StagingLimits(
+            pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s
+        )
         self._usage = Usage(limits)
         self._openings: Openings | None = None
         self._virtual_hosts: VirtualHosts | None = None
@@ -193,7 +203,7 @@ class Backend:
             references_max=settings.publisher_references_max,
             now_for_age_ms=self._clock.for_age,
             offset_references_max=settings.offset_references_max,
-            is_disk_full=lambda: Resource.DISK in self._service.alarms,
+            is_disk_full=lambda: ScarceResource.DISK in self._service.alarms,
             wait=partial(settled_after, self._loop),
             usage=self._usage,
             refused=self._space.refused,
@@ -286,3 +296,20 @@ class Backend:
             await awaited(self._virtual_hosts.close())
         if self._openings is not None:
             await awaited(self._openings.end())
+
+
+PORTS: Final[tuple[type[Port[Backend]], ...]] = (
+    StreamPort,
+    ManagementPort,
+    AdminPort,
+    SegmentPort,
+    ControllerPort,
+    EarlyPort,
+    MewbasePort,
+)
+"""In the order of the ready line."""
+
+
+def server(settings: Settings, stop: asyncio.Event) -> Process[Backend]:
+    """Return a server of streams; as `Process`."""
+    return Process(settings, PORTS, Backend, stop)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
-from gateway.broker.service import Service
+from gateway.broker.service import ServiceState
 from gateway.broker.streams.streams import Streams
 from gateway.pending import Pending
 from store.errors import DiskFull, StoreError
@@ -18,13 +18,15 @@ from store.errors import DiskFull, StoreError
 T = TypeVar("T")
 
 
-class Awaits(Protocol):
+class CoroutineRunner(Protocol):
     """Runs one of the broker's coroutines on the event loop."""
 
     def __call__(self, coroutine: Coroutine[Pending[Any], None, T]) -> Coroutine[Any, Any, T]: ...
 
 
-async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: Awaits) -> None:
+async def keep_retention(
+    virtual_hosts: VirtualHosts, interval_s: int, awaits: CoroutineRunner
+) -> None:
     """Check all streams periodically; the first time after one interval.
 
     By then the clock of a machine that was just switched on is likely to be set.
@@ -42,7 +44,7 @@ async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: A
                 log.exception("retention failed virtual_host=%s", name)
 
 
-async def _look_at(streams: Streams, awaits: Awaits) -> None:
+async def _look_at(streams: Streams, awaits: CoroutineRunner) -> None:
     await awaits(streams.retry_deletions())
     for part in streams.logs.retention.rounds(streams):
         await awaits(part)
@@ -61,7 +63,7 @@ _NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 class Space:
     """Notes refusals for want of space, and checks for free space until there is some."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, service: Service) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, service: ServiceState) -> None:
         self._loop = loop
         self._service = service
         self._looking: asyncio.Task[None] | None = None

@@ -57,7 +57,7 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-class Backing(Protocol):
+class ProcessBackend(Protocol):
     """Everything behind the ports: a store, and all that is kept in it."""
 
     @property
@@ -87,7 +87,7 @@ class Backing(Protocol):
         ...
 
 
-B = TypeVar("B", bound=Backing)
+B = TypeVar("B", bound=ProcessBackend)
 
 
 class Process(Generic[B]):

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from gateway.broker.access.model import Right, User
 from gateway.broker.access.passwords import PasswordHash, UnusableHash
 from gateway.broker.access.standings import Standings
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.pravega.access.tokens import PRAVEGA, Claims, Path, path_of_resource
 from gateway.settings.errors import ConfigError
 
@@ -111,7 +111,7 @@ def _add(entries: dict[str, _Entry], line: str) -> None:
         user = User(name, PasswordHash.parse(hashed))
     except UnusableHash as error:
         raise _Fault(f"the hash {error}; `hutch hash-password` prints one") from None
-    except Unusable as error:
+    except UnusableValue as error:
         raise _Fault(str(error)) from None
     entries[name] = _Entry(user, StoreUser(name, Claims(_rights(rights), None)), line)
 

@@ -127,13 +127,13 @@ def setting(
     return Field(default, description=meaning, ge=ge, le=le, json_schema_extra=words)
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """Settings that belong together: a table of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
 
 
-S = TypeVar("S", bound=Section)
+S = TypeVar("S", bound=SettingsSection)
 
 
 class OutOfOrder(ValueError):
@@ -176,7 +176,7 @@ def send_backlog_max(default: int) -> Any:  # noqa: ANN401 - as `setting`
     )
 
 
-class ConnectionSettings(Section):
+class SendBacklogSettings(SettingsSection):
     """Limits of the frames that wait to be sent."""
 
     close_timeout_ms: Integer = close_timeout()

@@ -10,11 +10,11 @@ from gateway.settings.fields import (
     KIB,
     MIB,
     NAMES_IN_WORDS,
-    ConnectionSettings,
     Host,
     Integer,
     Names,
-    Section,
+    SendBacklogSettings,
+    SettingsSection,
     SomePath,
     in_order,
     setting,
@@ -36,7 +36,7 @@ class Form(enum.Enum):
     CLIENT = "client"
 
 
-class BadSubBatches(enum.Enum):
+class BadSubBatchRule(enum.Enum):
     """The fate of sub-batches that cannot be opened; stream clients alone publish any."""
 
     FAIL = "fail"
@@ -48,7 +48,7 @@ _SUB_BATCH_BYTES_MAX = 64 * MIB
 """The largest that is opened, by what its head says."""
 
 
-class _Subscriptions(Section):
+class _Subscriptions(SettingsSection):
     subscriptions_max: Integer = setting(
         1_000,
         "Subscriptions of one connection; one more is refused.",
@@ -71,8 +71,8 @@ class _Subscriptions(Section):
         le=1024 * MIB,
     )
 
-    bad_sub_batches: BadSubBatches = setting(
-        BadSubBatches.SKIP,
+    bad_sub_batches: BadSubBatchRule = setting(
+        BadSubBatchRule.SKIP,
         "What subscriptions and projections do at a sub-batch of a stream client that does not "
         "hold what it says. `skip`: go on behind it, with a line of the log. `raw`: take its bytes "
         "as they were sent for one event, {data: bytes}, at its first position. `fail`: go no "
@@ -92,7 +92,7 @@ class _Subscriptions(Section):
         return in_order(self, ("window_resume_bytes", "window_bytes"))
 
 
-class _Transactions(Section):
+class _Transactions(SettingsSection):
     transactions_max: Integer = setting(
         16,
         "Transactions that one connection may have open; one more is refused.",
@@ -124,7 +124,7 @@ class QueryResponse(enum.Enum):
     NEVER = "never"
 
 
-class _Queries(Section):
+class _Queries(SettingsSection):
     binders: Names = setting(
         (),
         "Binders, besides those that projections_file names.",
@@ -164,7 +164,7 @@ class _Queries(Section):
     )
 
 
-class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSettings):
+class MewbaseSettings(_Subscriptions, _Transactions, _Queries, SendBacklogSettings):
     """The listeners for mewbase's protocol, and limits of their connections.
 
     docs/protocols/mewbase.md says what clients get.

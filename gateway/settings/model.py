@@ -19,17 +19,17 @@ from gateway.settings.fields import (
     HOST_IN_WORDS,
     KIB,
     MIB,
-    ConnectionSettings,
     Host,
     Integer,
+    SendBacklogSettings,
     SomePath,
     close_timeout,
     in_order,
 )
-from gateway.settings.fields import Section as _Section
+from gateway.settings.fields import SettingsSection as _Section
 from gateway.settings.fields import setting as _setting
 from gateway.settings.mewbase import MewbaseSettings
-from gateway.settings.tls import TlsSettings
+from gateway.settings.tls import PortTlsSettings
 from gateway.settings.wire import EarlySettings, WireSettings
 from store.api import Durability
 
@@ -57,7 +57,7 @@ class LogLevel(enum.Enum):
         return logging.getLevelNamesMapping()[self.name]
 
 
-class StreamSettings(ConnectionSettings):
+class StreamSettings(SendBacklogSettings):
     """The listener for the stream protocol and the limits of its connections."""
 
     host: Host = _setting(
@@ -377,7 +377,7 @@ class Settings(BaseSettings):
     )
 
     stream: StreamSettings = StreamSettings()
-    tls: TlsSettings = TlsSettings()
+    tls: PortTlsSettings = PortTlsSettings()
     management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
     wire: WireSettings = WireSettings()

@@ -5,7 +5,15 @@ from typing import Final, Self
 
 from pydantic import model_validator
 
-from gateway.settings.fields import HOST_IN_WORDS, Host, Integer, Needs, Section, SomePath, setting
+from gateway.settings.fields import (
+    HOST_IN_WORDS,
+    Host,
+    Integer,
+    Needs,
+    SettingsSection,
+    SomePath,
+    setting,
+)
 
 
 class LoginFrom(enum.Enum):
@@ -16,7 +24,7 @@ class LoginFrom(enum.Enum):
     SUBJECT_ALTERNATIVE_NAME = "subject_alternative_name"
 
 
-class AlternativeName(enum.Enum):
+class LoginSanType(enum.Enum):
     """Kinds of alternative names of a subject."""
 
     DNS = "dns"
@@ -35,7 +43,7 @@ _NEEDED: Final = {
 }
 
 
-class TlsSettings(Section):
+class PortTlsSettings(SettingsSection):
     """The listener for the stream protocol over TLS; docs/tls.md tells how to set it up."""
 
     port: Integer = setting(
@@ -84,8 +92,8 @@ class TlsSettings(Section):
         'the whole subject, its last part first, as "CN=app,O=acme". common_name: its CN. '
         "subject_alternative_name: one of the alternative names.",
     )
-    login_san_type: AlternativeName = setting(
-        AlternativeName.DNS, "Kind of the alternative name that names the user."
+    login_san_type: LoginSanType = setting(
+        LoginSanType.DNS, "Kind of the alternative name that names the user."
     )
     login_san_index: Integer = setting(
         0, "Index of the alternative name of that kind that names the user.", ge=0, le=1_000

@@ -9,10 +9,10 @@ from gateway.settings.fields import (
     HOST_IN_WORDS,
     MIB,
     Address,
-    ConnectionSettings,
     Host,
     Integer,
-    Section,
+    SendBacklogSettings,
+    SettingsSection,
     SomePath,
     in_order,
     send_backlog_max,
@@ -20,7 +20,7 @@ from gateway.settings.fields import (
 )
 
 
-class WireSettings(ConnectionSettings):
+class WireSettings(SendBacklogSettings):
     """The listener for Pravega's wire protocol and the limits of its connections."""
 
     host: Host = setting(
@@ -161,7 +161,7 @@ def _part_bytes(value: int) -> int:
     return value
 
 
-class EarlySettings(Section):
+class EarlySettings(SettingsSection):
     """The listener for the early dialect; limits of its connections are those of `wire`."""
 
     host: Host = setting(

@@ -9,7 +9,7 @@ from gateway.broker.streams.streams import Stream
 from gateway.log.derived.filters import filter_of
 from gateway.log.log import StreamLog
 from gateway.log.reading.cursor import Cursor
-from gateway.server.front import Piece, Ports, Source
+from gateway.server.front import DeliverySource, Ports, SendPiece
 from gateway.stream.kernel.publish import deliver_of
 from gateway.stream.session import Session
 
@@ -36,7 +36,7 @@ class Reader(Protocol):
         ...
 
 
-class Subscription(Source):
+class Subscription(DeliverySource):
     """One subscription of a connection.
 
     Attributes:
@@ -101,7 +101,7 @@ class Subscription(Source):
             self._ports.wake(self)
         self._reader.reads_at(self.stream, self.next_offset)
 
-    def next(self, scratch: bytearray) -> Piece | None:
+    def next(self, scratch: bytearray) -> SendPiece | None:
         """Return the next frame; None without credit, or while there is none."""
         self.is_sifting = False
         if self.credit <= 0 or self._cursor is None or self._is_closed:
@@ -122,7 +122,7 @@ class Subscription(Source):
             chunk.size,
             chunk.head,
         )
-        return Piece(head, chunk.region)
+        return SendPiece(head, chunk.region)
 
     def wants_more(self) -> bool:
         """Return whether the client takes another chunk."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.broker.hosts.client_session import SessionContext
-from gateway.server.front import Limits
+from gateway.server.front import ConnectionLimits
 from gateway.settings.model import StreamSettings
 from gateway.stream.advertising import Advertising
 from gateway.stream.consuming import DELIVER_HEAD_BYTES
@@ -46,9 +46,9 @@ def chunk_bytes_max(stream: StreamSettings) -> int:
     return (stream.frame_bytes_max or UNLIMITED_FRAME_BYTES) - DELIVER_HEAD_BYTES
 
 
-def limits_of(stream: StreamSettings) -> Limits:
+def limits_of(stream: StreamSettings) -> ConnectionLimits:
     """Return the limits of each connection."""
-    return Limits(
+    return ConnectionLimits(
         close_timeout_ms=stream.close_timeout_ms,
         unconfirmed_max=stream.unconfirmed_entries_max,
         unconfirmed_resume=stream.unconfirmed_entries_resume,

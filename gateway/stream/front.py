@@ -15,7 +15,7 @@ Source: RabbitMQ stream protocol, Frame Structure, Close.
 import logging
 from typing import Final
 
-from gateway.server.front import Limits, Ports
+from gateway.server.front import ConnectionLimits, Ports
 from gateway.stream.context import StreamContext
 from gateway.stream.dispatch import dispatch
 from gateway.stream.kernel.publish import u32_at
@@ -219,7 +219,7 @@ class StreamKind:
 
     name = PROTOCOL
 
-    def __init__(self, host: StreamContext, limits: Limits) -> None:
+    def __init__(self, host: StreamContext, limits: ConnectionLimits) -> None:
         self.host = host
         self.limits = limits
 

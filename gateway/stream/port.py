@@ -5,9 +5,9 @@ from typing import Final, Self
 
 from gateway.broker.hosts.broker import Broker, BrokerBackend
 from gateway.network.addresses import shown
-from gateway.network.listening import Address, Place
+from gateway.network.listening import Address, ListenPlace
 from gateway.server.context import let_go_of_deleted
-from gateway.server.endpoint import Endpoint, TlsEndpoint
+from gateway.server.endpoint import PortEndpoint, TlsEndpoint
 from gateway.server.port import Port
 from gateway.server.sockets import kept_for_strangers
 from gateway.settings.model import Settings
@@ -30,10 +30,14 @@ class StreamPort(Port[BrokerBackend]):
     def __init__(self, settings: Settings) -> None:
         """As of `configured`."""
         stream, tls = settings.stream, settings.tls
-        self._plain = Endpoint(Place(stream.host, stream.port, "stream.host", "stream.port"))
+        self._plain = PortEndpoint(
+            ListenPlace(stream.host, stream.port, "stream.host", "stream.port")
+        )
         self._tls: TlsEndpoint | None = None
         if tls.certificate is not None:
-            self._tls = TlsEndpoint(Place(stream.host, tls.port, "stream.host", "tls.port"), tls)
+            self._tls = TlsEndpoint(
+                ListenPlace(stream.host, tls.port, "stream.host", "tls.port"), tls
+            )
         super().__init__(each for each in (self._plain, self._tls) if each is not None)
         self._settings = settings
         self._stop_letting_go: Callable[[], object] | None = None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from unittest import mock
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.hosts.super_streams import create_super_stream
 from gateway.broker.hosts.virtual_host import VirtualHost
@@ -144,12 +144,16 @@ class History:
             self._do(access.put_user(User(name, PASSWORD, tags)))
             self._do(
                 access.put_permission(
-                    Permission(user=name, virtual_host="/", configure="^a", write="b$", read=".*")
+                    UserPermission(
+                        user=name, virtual_host="/", configure="^a", write="b$", read=".*"
+                    )
                 )
             )
         self._do(
             access.put_permission(
-                Permission(user="anna", virtual_host="side", configure="", write="x.*", read="x.*")
+                UserPermission(
+                    user="anna", virtual_host="side", configure="", write="x.*", read="x.*"
+                )
             )
         )
         self._do(access.change_user_limits("bert", lambda _: {"max-connections": 5}))
@@ -192,7 +196,7 @@ class History:
         self._do(access.delete_user("gone"))
         self._do(
             access.put_permission(
-                Permission(user="bert", virtual_host="/", configure="", write="", read="named")
+                UserPermission(user="bert", virtual_host="/", configure="", write="", read="named")
             )
         )
         self._do(access.put_user(User("carl", PASSWORD, ("administrator",))))

@@ -30,7 +30,7 @@ from tests.waiting import HANG_S
 
 LOADED: Final = (
     "gateway.cli",
-    "gateway.serving.ports",
+    "gateway.serving.backend",
     "gateway.serving.store_backend",
     "gateway.settings.page",
     "gateway.settings.sources",

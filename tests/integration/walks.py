@@ -20,7 +20,7 @@ from typing import Final
 import pytest
 
 from gateway.management.port import ManagementPort
-from gateway.serving import ports
+from gateway.serving import backend
 from gateway.settings.model import Settings
 from gateway.stream.port import StreamPort
 from hutch.stream import messages as m
@@ -111,7 +111,7 @@ class Observed:
 
     async def _serve(self) -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        process = ports.server(self._settings, stop)
+        process = backend.server(self._settings, stop)
         process.open()
         await process.start()
         streams = process.backend.context.port(StreamPort)

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.broker.commits import entering, sources, stage_filling
-from gateway.broker.commits.batch import Batch
-from gateway.broker.commits.commit_order import Part
+from gateway.broker.commits import appending, sources, stage_filling
+from gateway.broker.commits.batch import CommitBatch
+from gateway.broker.commits.commit_order import CommitPart
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.finishing import Committed
 from gateway.broker.commits.ports import CommitsPorts
@@ -160,7 +160,7 @@ class Sender(Query):
 
     async def write(self, broker: Broker, batch: int) -> Committed:
         """Publish a batch."""
-        records = Batch()
+        records = CommitBatch()
         for name in STREAMS:
             for record in self.records(batch, name):
                 records.add(broker.stream(name), record)
@@ -191,16 +191,16 @@ class Entries:
     @contextmanager
     def noted(self) -> Iterator[None]:
         """Note what enters."""
-        append = entering._append
+        append = appending._append
 
-        async def noting(ports: CommitsPorts, part: Part) -> None:
-            stream_log = await ports.streams.logs.of(entering.target_of(ports, part))
+        async def noting(ports: CommitsPorts, part: CommitPart) -> None:
+            stream_log = await ports.streams.logs.of(appending.target_of(ports, part))
             self.had.setdefault(part.commit, []).append(stream_log.mark >= part.commit)
             await append(ports, part)
             self.places.setdefault(part.commit, []).append(len(self.disk.record))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(entering, "_append", noting)
+            patch.setattr(appending, "_append", noting)
             yield
 
     @property

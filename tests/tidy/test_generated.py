@@ -8,7 +8,7 @@ from tests.tidy.sources import ROOT
 
 FOLDER = Path("gateway/pravega/controller/rpc")
 LOADED = """
-import gateway.serving.ports, gateway.serving.store_backend, sys
+import gateway.serving.backend, gateway.serving.store_backend, sys
 print([name for name in sys.modules if name.partition(".")[0] in {"h2", "google"}])
 """
 

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from gateway.broker.access.access_table import TABLE, AccessTable, Rows
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
-    Permission,
     PermissionKey,
     Right,
     User,
+    UserPermission,
     check_limits,
 )
 from gateway.broker.access.standings import Standings, described, marked
@@ -92,7 +92,7 @@ class Access:
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
         self.user_left: Callable[[str], Coroutine[Pending[Any], None, None]] = _nothing
 
-    async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
+    async def seed(self, users: Iterable[User], permissions: Iterable[UserPermission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
         users, permissions = [marked(user, self._users) for user in users], list(permissions)
         await self._table.write(users=users, permissions=permissions)
@@ -114,11 +114,11 @@ class Access:
         """Return whether there is a user."""
         return name in self._users
 
-    def permissions(self) -> list[Permission]:
+    def permissions(self) -> list[UserPermission]:
         """All permissions, by user and virtual host."""
         return sorted(self._permissions, key=lambda one: (one.user, one.virtual_host))
 
-    def permission(self, user: str, virtual_host: str) -> Permission | None:
+    def permission(self, user: str, virtual_host: str) -> UserPermission | None:
         """Return a user's permission in a virtual host, None if it may not even enter it."""
         return self._permissions.find(user, virtual_host)
 
@@ -178,7 +178,7 @@ class Access:
         self._users[user.name] = user
         self.standings.look_again([user.name])
 
-    async def put_many(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
+    async def put_many(self, users: Iterable[User], permissions: Iterable[UserPermission]) -> None:
         """Create or replace users and permissions, all or none: one update of the store.
 
         Args:
@@ -222,7 +222,7 @@ class Access:
             self.standings.look_again([name])
             await self.user_left(name)
 
-    async def put_permission(self, permission: Permission) -> bool:
+    async def put_permission(self, permission: UserPermission) -> bool:
         """Set a user's permission in a virtual host, and return whether it had none.
 
         Raises:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from gateway.broker.access.model import Permission, PermissionKey, Permissions, User
-from gateway.broker.errors import Unusable
+from gateway.broker.access.model import PermissionKey, Permissions, User, UserPermission
+from gateway.broker.errors import UnusableValue
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from store.api import SegmentStore
@@ -61,22 +61,22 @@ class AccessTable:
             row = self._row(key, value)
             if isinstance(row, User):
                 rows.users[row.name] = row
-            elif isinstance(row, Permission):
+            elif isinstance(row, UserPermission):
                 rows.permissions.put([row])
             elif row is not None:
                 rows.limits[key[1:].decode()] = row
         return rows
 
-    def _row(self, key: bytes, value: bytes) -> User | Permission | Mapping[str, int] | None:
+    def _row(self, key: bytes, value: bytes) -> User | UserPermission | Mapping[str, int] | None:
         try:
             return self._kept.unpacked(key, partial(unpack_row, key), value)
-        except Unusable as error:  # another version found it good
+        except UnusableValue as error:  # another version found it good
             what = "permission cannot be used, and allows nothing row=%.200r error=%s"
             log.error(what, value, error)  # noqa: TRY400  # for the operator
             return None
 
     async def write(
-        self, *, users: Iterable[User] = (), permissions: Collection[Permission] = ()
+        self, *, users: Iterable[User] = (), permissions: Collection[UserPermission] = ()
     ) -> None:
         """Write users and permissions, all or none. Raises StoreError."""
         rows = {_user_key(user.name): user.pack() for user in users}
@@ -106,18 +106,18 @@ class AccessTable:
         await self._kept.write(changes)
 
 
-def unpack_row(key: bytes, value: bytes) -> User | Permission | Mapping[str, int] | None:
+def unpack_row(key: bytes, value: bytes) -> User | UserPermission | Mapping[str, int] | None:
     """Decode a row; None if it is only a mark.
 
     Raises:
-        Unusable: This version cannot use it.
+        UnusableValue: This version cannot use it.
         ValueError: It was never written; or a like error.
     """
     match key[:1]:
         case b"u":
             return User.unpack(value)
         case b"p":
-            return Permission.unpack(value)
+            return UserPermission.unpack(value)
         case b"l":
             return _limits_of(value)
     return None

@@ -35,7 +35,7 @@ RETRY_AFTER_S: Final = 5
 """Seconds, about as many as a full queue of passwords takes."""
 
 
-class Refused(enum.Enum):
+class RefusalReason(enum.Enum):
     """Reason why a login is refused."""
 
     MECHANISM = "the mechanism is not offered"
@@ -50,13 +50,13 @@ class Refused(enum.Enum):
     @property
     def is_unread(self) -> bool:
         """Return whether the password was not compared, and so may be right."""
-        return self in (Refused.TOO_MANY, Refused.BUSY)
+        return self in (RefusalReason.TOO_MANY, RefusalReason.BUSY)
 
 
 class LoginRefused(Exception):
     """The login is refused."""
 
-    def __init__(self, reason: Refused, user: str = "") -> None:
+    def __init__(self, reason: RefusalReason, user: str = "") -> None:
         super().__init__(reason.value, user)
         self.reason = reason
         self.user = user
@@ -183,11 +183,11 @@ class Authentication:
     def _helps(self, refused: LoginRefused, mechanism: str) -> str:
         """Return the setting or the command that lets such a login pass."""
         name, reason = refused.user, refused.reason
-        if reason is Refused.MECHANISM:
+        if reason is RefusalReason.MECHANISM:
             return _OFFERED_BY.get(mechanism, f"{' or '.join(self._mechanisms)} is offered")
-        if reason is Refused.LOOPBACK_ONLY and name == GUEST:
+        if reason is RefusalReason.LOOPBACK_ONLY and name == GUEST:
             return "users.guest_loopback_only"
-        if reason is not Refused.CREDENTIALS:
+        if reason is not RefusalReason.CREDENTIALS:
             return _HELPS[reason]
         if not name:
             return "the client has to send a user's name, or show a certificate that has one"
@@ -197,16 +197,16 @@ class Authentication:
     async def _judge(self, mechanism: str, data: bytes, peer: Peer, source: str) -> str:
         read = self._offered(peer).get(mechanism)
         if read is None:
-            raise LoginRefused(Refused.MECHANISM)
+            raise LoginRefused(RefusalReason.MECHANISM)
         name, password = read(data, peer)
         if password is not None:
             await self._compare(name, password, source)
         user = self._access.user(name)
         if user is None:  # named without a password, or deleted in this very moment
-            raise LoginRefused(Refused.CREDENTIALS, name)
+            raise LoginRefused(RefusalReason.CREDENTIALS, name)
         is_local = user.loopback_only or (name == GUEST and self._guest_loopback_only)
         if is_local and not peer.is_loopback:
-            raise LoginRefused(Refused.LOOPBACK_ONLY, name)
+            raise LoginRefused(RefusalReason.LOOPBACK_ONLY, name)
         return name
 
     async def _compare(self, name: str, password: bytes, source: str) -> None:
@@ -216,29 +216,29 @@ class Authentication:
             return self._access.user(name)
 
         if not password:  # never, whatever hash there is
-            raise LoginRefused(Refused.CREDENTIALS, name)
+            raise LoginRefused(RefusalReason.CREDENTIALS, name)
         if self._passwords.is_known(find, name, password, source):
             return  # before any limit: others of this address may have failed at this user
         if self._attempts.is_over(source, name):
-            raise LoginRefused(Refused.TOO_MANY, name)
+            raise LoginRefused(RefusalReason.TOO_MANY, name)
         try:
             is_right = await self._passwords.check(find, name, password, source)
         except TooManyWait:
             # A guess as well: one that is known from elsewhere would have been let in.
             self._attempts.guessed_wrong(source, name)
-            raise LoginRefused(Refused.BUSY, name) from None
+            raise LoginRefused(RefusalReason.BUSY, name) from None
         if not is_right:
             self._attempts.guessed_wrong(source, name)
-            raise LoginRefused(Refused.CREDENTIALS, name)
+            raise LoginRefused(RefusalReason.CREDENTIALS, name)
 
 
 _OFFERED_BY: Final = {"ANONYMOUS": "users.anonymous", "EXTERNAL": "tls.ca"}
 """Settings that let clients log in by a mechanism."""
 _HELPS: Final = {
-    Refused.MALFORMED: "the client has to send what its mechanism asks for",
-    Refused.LOOPBACK_ONLY: "loopback_only of this user",
-    Refused.TOO_MANY: "users.failed_logins_a_second_max",
-    Refused.BUSY: "the client has to try again",
+    RefusalReason.MALFORMED: "the client has to send what its mechanism asks for",
+    RefusalReason.LOOPBACK_ONLY: "loopback_only of this user",
+    RefusalReason.TOO_MANY: "users.failed_logins_a_second_max",
+    RefusalReason.BUSY: "the client has to try again",
 }
 
 
@@ -246,19 +246,19 @@ def _plain(data: bytes, _peer: Peer) -> Credentials:
     match data.split(b"\x00"):
         case [b"", raw_name, password]:
             return Credentials(raw_name.decode("utf-8", "surrogateescape"), password)
-    raise LoginRefused(Refused.MALFORMED)
+    raise LoginRefused(RefusalReason.MALFORMED)
 
 
 def _amqplain(data: bytes, _peer: Peer) -> Credentials:
     try:
         name, password = credentials_of(data)
     except ValueError:
-        raise LoginRefused(Refused.MALFORMED) from None
+        raise LoginRefused(RefusalReason.MALFORMED) from None
     return Credentials(name.decode("utf-8", "surrogateescape"), password)
 
 
 def _external(_data: bytes, peer: Peer) -> Credentials:
     """Take the user of the certificate: another name that is sent counts for nothing."""
     if not peer.certificate_user:
-        raise LoginRefused(Refused.CREDENTIALS)
+        raise LoginRefused(RefusalReason.CREDENTIALS)
     return Credentials(peer.certificate_user, None)

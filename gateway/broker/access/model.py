@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.patterns import Pattern, UnusablePattern
 
 NAME_BYTES_MAX: Final = 255
@@ -79,7 +79,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permission:
+class UserPermission:
     """The rights of a user in one virtual host; each is a pattern on names."""
 
     user: str
@@ -99,7 +99,7 @@ class Permission:
                 # An empty pattern is found everywhere; here it stands for "nothing".
                 patterns[right] = Pattern(text if text != "" else "^$")
             except UnusablePattern as error:
-                raise Unusable(f"pattern to {right.value} {error}") from None
+                raise UnusableValue(f"pattern to {right.value} {error}") from None
         object.__setattr__(self, "_patterns", patterns)
 
     def allows(self, right: Right, name: str) -> bool:
@@ -112,7 +112,7 @@ class Permission:
         return json.dumps({name: getattr(self, name) for name in names}).encode()
 
     @classmethod
-    def unpack(cls, value: bytes) -> "Permission":
+    def unpack(cls, value: bytes) -> "UserPermission":
         """Undo `pack`."""
         return cls(**json.loads(value))
 
@@ -120,27 +120,27 @@ class Permission:
 PermissionKey: TypeAlias = tuple[str, str]
 """A user and a virtual host."""
 
-_NONE: Final[Mapping[str, Permission]] = MappingProxyType({})
+_NONE: Final[Mapping[str, UserPermission]] = MappingProxyType({})
 
 
 class Permissions:
     """The permissions of all users, in no order: one's are found without a look at others'."""
 
     def __init__(self) -> None:
-        self._by_user: dict[str, dict[str, Permission]] = {}
+        self._by_user: dict[str, dict[str, UserPermission]] = {}
 
-    def __iter__(self) -> Iterator[Permission]:
+    def __iter__(self) -> Iterator[UserPermission]:
         return chain.from_iterable(each.values() for each in self._by_user.values())
 
-    def of(self, user: str) -> Mapping[str, Permission]:
+    def of(self, user: str) -> Mapping[str, UserPermission]:
         """Return the permissions of a user, by virtual host."""
         return self._by_user.get(user, _NONE)
 
-    def find(self, user: str, virtual_host: str) -> Permission | None:
+    def find(self, user: str, virtual_host: str) -> UserPermission | None:
         """Return a user's permission in a virtual host, None if it has none."""
         return self.of(user).get(virtual_host)
 
-    def put(self, some: Iterable[Permission]) -> None:
+    def put(self, some: Iterable[UserPermission]) -> None:
         """Add permissions, or replace those that a user has in a virtual host."""
         for one in some:
             self._by_user.setdefault(one.user, {})[one.virtual_host] = one
@@ -159,20 +159,22 @@ def check_name(name: str, what: str) -> None:
     try:
         raw = name.encode()
     except UnicodeEncodeError:
-        raise Unusable(f"the name of a {what} is not valid text: {name!r}") from None
+        raise UnusableValue(f"the name of a {what} is not valid text: {name!r}") from None
     if not 1 <= len(raw) <= NAME_BYTES_MAX:
         size = len(raw)
-        raise Unusable(
+        raise UnusableValue(
             f"the name of a {what} must have 1 to {NAME_BYTES_MAX} bytes, this one has {size}"
         )
     if "\x00" in name:
-        raise Unusable(f"the name of a {what} must not contain NUL")
+        raise UnusableValue(f"the name of a {what} must not contain NUL")
 
 
 def check_limits(limits: Mapping[str, int], known: frozenset[str]) -> None:
     """Refuse limits that are not known, or that are no numbers. Raises Unusable."""
     for name, value in limits.items():
         if name not in known:
-            raise Unusable(f"{name!r} is not a limit; the limits are {', '.join(sorted(known))}")
+            raise UnusableValue(
+                f"{name!r} is not a limit; the limits are {', '.join(sorted(known))}"
+            )
         if type(value) is not int:  # a bool is one to isinstance
-            raise Unusable(f"{name} is not a whole number")
+            raise UnusableValue(f"{name} is not a whole number")

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.broker.access.authentication import GUEST
-from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.model import Right, User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.patterns import length_fault
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import UsersSettings
@@ -37,7 +37,7 @@ _FIELDS: Final = frozenset({"name", "password_hash", "hashing_algorithm", "tags"
 
 def first_users(
     settings: UsersSettings, read: Callable[[], bytes] | None = None
-) -> tuple[list[User], list[Permission]]:
+) -> tuple[list[User], list[UserPermission]]:
     """Return the users of the first start, and their permissions in the virtual host `/`.
 
     Without a file there is guest with the password guest. A file's users may do everything, unless
@@ -61,17 +61,17 @@ def first_users(
     return users, _read_permissions(settings.file, content["permissions"], names)
 
 
-def _everything(user: str) -> Permission:
-    return Permission(
+def _everything(user: str) -> UserPermission:
+    return UserPermission(
         user=user, virtual_host=DEFAULT_VIRTUAL_HOST, configure=".*", write=".*", read=".*"
     )
 
 
-def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> list[Permission]:
+def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> list[UserPermission]:
     if not isinstance(entries, list):
         raise ConfigError.in_file(_SETTING, path, "permissions: is not a list")
     problems: list[str] = []
-    permissions: list[Permission] = []
+    permissions: list[UserPermission] = []
     for index, entry in enumerate(entries):
         try:
             permission = _permission(entry)
@@ -93,7 +93,7 @@ def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> lis
     return permissions
 
 
-def _permission(entry: object) -> Permission:
+def _permission(entry: object) -> UserPermission:
     if not isinstance(entry, dict):
         raise _Fault("", "is not a permission with its fields")
     unknown = sorted(entry.keys() - set(_PERMISSION_FIELDS))
@@ -103,8 +103,8 @@ def _permission(entry: object) -> Permission:
     try:
         user, virtual_host, *patterns = (_text(entry, name) for name in _PERMISSION_FIELDS)
         rights = {right.value: pattern for right, pattern in zip(Right, patterns, strict=True)}
-        permission = Permission(user=user, virtual_host=virtual_host, **rights)
-    except Unusable as error:
+        permission = UserPermission(user=user, virtual_host=virtual_host, **rights)
+    except UnusableValue as error:
         raise _Fault("", str(error)) from None
     for right in Right:
         if fault := length_fault(getattr(permission, right.value)):
@@ -170,7 +170,7 @@ def _user(entry: object) -> User:
         raise _Fault("name", "missing, or empty")
     try:
         return User(name, _password_hash(entry), _tags(entry), _limits(entry))
-    except Unusable as error:
+    except UnusableValue as error:
         raise _Fault("", str(error)) from None
 
 

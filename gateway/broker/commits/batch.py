@@ -21,7 +21,7 @@ _AROUND_DATA: Final = DATA_POSITION + SEAL_BYTES
 
 
 @dataclass(slots=True)
-class StreamRecords:
+class BatchRecords:
     """Records for one stream.
 
     Attributes:
@@ -35,7 +35,7 @@ class StreamRecords:
     count: int = 0
 
 
-class Batch:
+class CommitBatch:
     """Records that become visible together.
 
     Attributes:
@@ -46,9 +46,9 @@ class Batch:
     def __init__(self) -> None:
         self.records = 0
         self.size_bytes = 0
-        self._by_generation: dict[int, StreamRecords] = {}
+        self._by_generation: dict[int, BatchRecords] = {}
 
-    def __iter__(self) -> Iterator[StreamRecords]:
+    def __iter__(self) -> Iterator[BatchRecords]:
         return iter(self._by_generation.values())
 
     def bytes_with(self, stream: Stream, record: bytes) -> int:
@@ -83,12 +83,12 @@ class Batch:
             PreconditionFailed: The batch would be too large for one commit.
         """
         self.size_bytes = self.bytes_with(stream, record)
-        some = self._by_generation.setdefault(stream.entry.generation, StreamRecords(stream))
+        some = self._by_generation.setdefault(stream.entry.generation, BatchRecords(stream))
         some.data += RECORD_HEAD.pack(len(record))
         some.data += record
         some.count += 1
         self.records += 1
 
     @staticmethod
-    def _row_bytes(some: StreamRecords) -> int:
+    def _row_bytes(some: BatchRecords) -> int:
         return chunk_row_bytes(some.stream.name, _AROUND_DATA + len(some.data))

@@ -20,7 +20,7 @@ PAUSE_MS_MAX: Final = 60_000
 """The first pause before another try, and the longest; each is twice the one before."""
 
 
-class Outcome(enum.Enum):
+class PartOutcome(enum.Enum):
     """Result of a part so far."""
 
     ENTERED = enum.auto()
@@ -32,7 +32,7 @@ class Outcome(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class CommitPart:
     """A commit's part for one stream.
 
     Attributes:
@@ -48,24 +48,24 @@ class Part:
     stream: str
     generation: int
     source: UnitSource
-    first: Pending[Outcome] = field(default_factory=Pending)
-    ended: Pending[Outcome] = field(default_factory=Pending)
+    first: Pending[PartOutcome] = field(default_factory=Pending)
+    ended: Pending[PartOutcome] = field(default_factory=Pending)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: PartOutcome) -> None:
         """Settle the waits that this outcome ends."""
         if not self.first.is_settled:
             self.first.settle(outcome)
-        if outcome is not Outcome.WAITING:
+        if outcome is not PartOutcome.WAITING:
             self.ended.settle(outcome)
 
 
-Enter = Callable[[Part], Coroutine[Pending[Any], None, Outcome]]
+Enter = Callable[[CommitPart], Coroutine[Pending[Any], None, PartOutcome]]
 """Tries once to bring a part into its stream."""
 
 
 @dataclass(slots=True, eq=False)
-class _Lane:
-    parts: deque[Part] = field(default_factory=deque)
+class _Queue:
+    parts: deque[CommitPart] = field(default_factory=deque)
     is_waiting: bool = False
     """True if the first part cannot be written now."""
 
@@ -77,45 +77,45 @@ class CommitOrder:
         """`wait` returns a Pending that settles after a number of milliseconds."""
         self._enter = enter
         self._wait = wait
-        self._lanes: dict[int, _Lane] = {}
+        self._queues: dict[int, _Queue] = {}
         self._is_stopped = False
 
-    def put(self, part: Part) -> None:
+    def put(self, part: CommitPart) -> None:
         """Let a part enter behind all that were put before."""
-        lane = self._lanes.get(part.generation)
-        if lane is not None:
-            lane.parts.append(part)
-            if lane.is_waiting:
-                part.tell(Outcome.WAITING)
+        queue = self._queues.get(part.generation)
+        if queue is not None:
+            queue.parts.append(part)
+            if queue.is_waiting:
+                part.tell(PartOutcome.WAITING)
             return
-        lane = self._lanes[part.generation] = _Lane(deque([part]))
-        run(self._go(part.generation, lane), _ended)
+        queue = self._queues[part.generation] = _Queue(deque([part]))
+        run(self._go(part.generation, queue), _ended)
 
-    async def _go(self, generation: int, lane: _Lane) -> None:
+    async def _go(self, generation: int, queue: _Queue) -> None:
         pause_ms = 0
-        while lane.parts and not self._is_stopped:
-            outcome = await self._try(lane.parts[0])
-            if outcome is not Outcome.WAITING:
-                lane.is_waiting = False
+        while queue.parts and not self._is_stopped:
+            outcome = await self._try(queue.parts[0])
+            if outcome is not PartOutcome.WAITING:
+                queue.is_waiting = False
                 pause_ms = 0
-                lane.parts.popleft().tell(outcome)
+                queue.parts.popleft().tell(outcome)
                 continue
-            lane.is_waiting = True
-            for part in lane.parts:
+            queue.is_waiting = True
+            for part in queue.parts:
                 part.tell(outcome)
             pause_ms = min(2 * pause_ms or PAUSE_MS, PAUSE_MS_MAX)
             if not self._is_stopped:
                 await self._wait(pause_ms)
-        for part in lane.parts:
-            part.tell(Outcome.WAITING)
-        del self._lanes[generation]
+        for part in queue.parts:
+            part.tell(PartOutcome.WAITING)
+        del self._queues[generation]
 
-    async def _try(self, part: Part) -> Outcome:
+    async def _try(self, part: CommitPart) -> PartOutcome:
         try:
             return await self._enter(part)
         except Exception:  # one stream's fault must not keep the commit unanswered
             log.exception("part of a commit fails stream=%s number=%d", part.stream, part.commit)
-            return Outcome.WAITING
+            return PartOutcome.WAITING
 
     async def stop(self) -> None:
         """Try no part again, and wait until those under way are through.
@@ -123,9 +123,9 @@ class CommitOrder:
         Parts that wait now, or have not begun, enter after the next start.
         """
         self._is_stopped = True
-        for lane in list(self._lanes.values()):
-            if lane.parts and not lane.is_waiting:
-                await lane.parts[0].first
+        for queue in list(self._queues.values()):
+            if queue.parts and not queue.is_waiting:
+                await queue.parts[0].first
 
 
 def _ended(outcome: BaseException | None) -> None:

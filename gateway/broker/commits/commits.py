@@ -7,10 +7,10 @@ stream, which is the number of the last commit there, says which have entered.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from gateway.broker.commits.batch import Batch
-from gateway.broker.commits.commit_order import Part
+from gateway.broker.commits.batch import CommitBatch
+from gateway.broker.commits.commit_order import CommitPart
 from gateway.broker.commits.draft import ChunkPart, Draft, StagesPart
-from gateway.broker.commits.finishing import Committed, Finishing, UnderWay
+from gateway.broker.commits.finishing import CommitsUnderWay, Committed, Finishing
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_number
 from gateway.broker.commits.sinks import RECORD, Nameless, Sinks
@@ -108,7 +108,7 @@ class Commits:
             await self.stages.discard(self.stages.of_sink(user, sink, batch))
         return committed
 
-    async def publish(self, user: str, records: Batch, check: CheckTarget) -> Committed:
+    async def publish(self, user: str, records: CommitBatch, check: CheckTarget) -> Committed:
         """Publish records in their streams, all or none.
 
         Args:
@@ -190,7 +190,7 @@ class Commits:
         marks = [target.log.mark for target in targets if target.log is not None]
         return 1 + max(self._last_number, *marks, 0)
 
-    async def _record(self, draft: Draft, check: CheckTarget) -> UnderWay:
+    async def _record(self, draft: Draft, check: CheckTarget) -> CommitsUnderWay:
         """Write a commit down, and let its parts go; the caller has the lock."""
         if self._is_closed:
             raise InternalError(f"{draft.shown}: the server takes no more commits")
@@ -237,8 +237,8 @@ class Commits:
             ) from error
 
     def _begin(
-        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[Part]
-    ) -> UnderWay:
+        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[CommitPart]
+    ) -> CommitsUnderWay:
         if not head.sink:
             self._nameless.note(head.user, stages, number)
         return self._finishing.begin(number, head, stages, parts)
@@ -250,7 +250,7 @@ class Commits:
         self._last_number, self._last_version = number, version
 
     async def resume(
-        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[Part]
+        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[CommitPart]
     ) -> None:
         """Go on with a commit from before the start, until its parts entered or have to wait.
 

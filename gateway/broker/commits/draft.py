@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.broker.commits.batch import StreamRecords
-from gateway.broker.commits.commit_order import Part
+from gateway.broker.commits.batch import BatchRecords
+from gateway.broker.commits.commit_order import CommitPart
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import PartRow, part_key
 from gateway.broker.commits.sources import RowSource, StagesSource
@@ -25,7 +25,7 @@ class DraftPart(Protocol):
         """Return its row in the commit of a number."""
         ...
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> CommitPart:
         """Return it as a part of that commit."""
         ...
 
@@ -76,11 +76,11 @@ class StagesPart:
         row = PartRow(first.stream, tuple(stage.number for stage in self._some))
         return TableEntry(part_key(number, first.generation), row.pack())
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> CommitPart:
         """Return it as a part of that commit."""
         first = self._some[0]
         source = StagesSource(self._ports, self._stages.data_of, self._some)
-        return Part(number, first.stream, first.generation, source)
+        return CommitPart(number, first.stream, first.generation, source)
 
 
 class ChunkPart:
@@ -90,7 +90,7 @@ class ChunkPart:
         size: Bytes of the chunk.
     """
 
-    def __init__(self, ports: CommitsPorts, some: StreamRecords) -> None:
+    def __init__(self, ports: CommitsPorts, some: BatchRecords) -> None:
         """Make the chunk. Raises PreconditionFailed: The stream's records fit none."""
         self._ports = ports
         self._stream, self._generation = some.stream.name, some.stream.entry.generation
@@ -107,8 +107,8 @@ class ChunkPart:
         row = PartRow(self._stream, chunk_bytes=self.size)
         return TableEntry(part_key(number, self._generation), row.pack(self._chunk))
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> CommitPart:
         """Return it as a part of that commit."""
         key = part_key(number, self._generation)
         source = RowSource(self._ports, key, self.size, self._chunk)
-        return Part(number, self._stream, self._generation, source)
+        return CommitPart(number, self._stream, self._generation, source)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from gateway.broker.commits.commit_order import CommitOrder, Outcome, Part
-from gateway.broker.commits.entering import enter
+from gateway.broker.commits.appending import enter
+from gateway.broker.commits.commit_order import CommitOrder, CommitPart, PartOutcome
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import HeadRow, head_key, part_key, stage_key
 from gateway.broker.commits.stage import Stage
@@ -35,7 +35,7 @@ class Committed:
 
 
 @dataclass(slots=True, eq=False)
-class UnderWay:
+class CommitsUnderWay:
     """A commit whose parts have not all ended, or that has rows left.
 
     Attributes:
@@ -49,7 +49,7 @@ class UnderWay:
     number: int
     head: HeadRow
     stages: Sequence[Stage]
-    parts: Sequence[Part]
+    parts: Sequence[CommitPart]
     cleared: Pending[None] = field(default_factory=Pending)
 
     @property
@@ -64,8 +64,8 @@ class UnderWay:
             (name, part.ended.result() if part.ended.is_settled else outcome)
             for part, (name, outcome) in zip(self.parts, outcomes, strict=True)
         ]
-        dropped = tuple(name for name, outcome in now if outcome is Outcome.DROPPED)
-        waiting = tuple(name for name, outcome in now if outcome is Outcome.WAITING)
+        dropped = tuple(name for name, outcome in now if outcome is PartOutcome.DROPPED)
+        waiting = tuple(name for name, outcome in now if outcome is PartOutcome.WAITING)
         return Committed(self.number, is_repeat, dropped, waiting)
 
 
@@ -75,33 +75,33 @@ class Finishing:
     def __init__(self, ports: CommitsPorts, stages: Stages) -> None:
         self._ports = ports
         self._stages = stages
-        self._lanes = CommitOrder(partial(enter, ports), ports.wait)
-        self._under_way: dict[int, UnderWay] = {}
+        self._order = CommitOrder(partial(enter, ports), ports.wait)
+        self._under_way: dict[int, CommitsUnderWay] = {}
 
     @property
     def numbers(self) -> list[int]:
         """Numbers of the commits, in order."""
         return sorted(self._under_way)
 
-    def find(self, number: int) -> UnderWay | None:
+    def find(self, number: int) -> CommitsUnderWay | None:
         """Return a commit; None if it is cleared."""
         return self._under_way.get(number)
 
     def begin(
-        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[Part]
-    ) -> UnderWay:
+        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[CommitPart]
+    ) -> CommitsUnderWay:
         """Let the parts of a commit enter their streams, behind those of earlier ones."""
-        under_way = self._under_way[number] = UnderWay(number, head, stages, parts)
+        under_way = self._under_way[number] = CommitsUnderWay(number, head, stages, parts)
         for part in parts:
-            self._lanes.put(part)
+            self._order.put(part)
         run(self._finish(under_way), partial(_ended, under_way))
         return under_way
 
-    async def _finish(self, under_way: UnderWay) -> None:
+    async def _finish(self, under_way: CommitsUnderWay) -> None:
         """Wait until all parts have ended, and remove the rest of the commit."""
         dropped = 0
         for part in under_way.parts:
-            dropped += await part.ended is Outcome.DROPPED
+            dropped += await part.ended is PartOutcome.DROPPED
         head = under_way.head
         log.log(
             logging.INFO if under_way.stages else logging.DEBUG,
@@ -118,7 +118,7 @@ class Finishing:
         )
         await self._clear(under_way)
 
-    async def _clear(self, under_way: UnderWay) -> None:
+    async def _clear(self, under_way: CommitsUnderWay) -> None:
         """Remove the stages of a commit whose parts have ended, then its rows."""
         number = under_way.number
         self._stages.forget(under_way.stages)
@@ -150,13 +150,13 @@ class Finishing:
 
     async def close(self) -> None:
         """Wait for parts on their way to their streams; the others follow after the start."""
-        await self._lanes.stop()
+        await self._order.stop()
         for under_way in list(self._under_way.values()):
             if under_way.has_ended:
                 await under_way.cleared
 
 
-def _ended(under_way: UnderWay, outcome: BaseException | None) -> None:
+def _ended(under_way: CommitsUnderWay, outcome: BaseException | None) -> None:
     """Let a programming error be seen: no caller waits for the end of a commit."""
     if outcome is not None:
         log.error("commit is not finished number=%d", under_way.number, exc_info=outcome)

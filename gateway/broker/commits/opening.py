@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.broker.commits.commit_order import Part
+from gateway.broker.commits.commit_order import CommitPart
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import (
@@ -95,17 +95,17 @@ def _take(commits: Commits, found: _Found, table: str, entry: TableEntry) -> Non
 async def _resume(commits: Commits, number: int, head: HeadRow, rows: dict[int, PartRow]) -> None:
     """Finish a commit, as far as its streams can be written."""
     stages: list[Stage] = []
-    parts: list[Part] = []
+    parts: list[CommitPart] = []
     for generation, row in rows.items():
         if row.chunk_bytes:
             key = part_key(number, generation)
             source = RowSource(commits.ports, key, row.chunk_bytes)
-            parts.append(Part(number, row.stream, generation, source))
+            parts.append(CommitPart(number, row.stream, generation, source))
         else:
             some = [commits.stages.find(each) or _missing(each, row, head) for each in row.stages]
             stages += some
             staged = StagesSource(commits.ports, commits.stages.data_of, some)
-            parts.append(Part(number, row.stream, generation, staged))
+            parts.append(CommitPart(number, row.stream, generation, staged))
     await commits.resume(number, head, stages, parts)
 
 

@@ -8,7 +8,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.connections import Connections
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
-from gateway.broker.service import Service
+from gateway.broker.service import ServiceState
 from store.api import SegmentStore
 
 
@@ -28,7 +28,7 @@ class Broker:
     authentication: Authentication
     virtual_hosts: VirtualHosts
     connections: Connections
-    service: Service
+    service: ServiceState
     readers: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
 
 

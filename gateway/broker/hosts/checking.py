@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from gateway.broker.access import access_table
 from gateway.broker.commits import rows as commit_rows
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.hosts import virtual_hosts
 from gateway.broker.hosts.virtual_hosts import VirtualHostEntry
 from gateway.broker.rules.arguments import StreamArguments
@@ -96,7 +96,7 @@ def is_sound(table: str, row: TableEntry) -> bool:
         return True
     try:
         unpack(row)
-    except Unusable:  # another version found it good, and so the server starts
+    except UnusableValue:  # another version found it good, and so the server starts
         return True
     except _WRONG:
         return False

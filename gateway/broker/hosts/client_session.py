@@ -21,11 +21,11 @@ from gateway.broker.connections import (
 )
 from gateway.broker.errors import AccessRefused, InternalError, StreamDoesNotExist
 from gateway.broker.hosts.virtual_host import VirtualHost
-from gateway.broker.service import Service
+from gateway.broker.service import ServiceState
 from gateway.broker.streams.catalogue import Stream
 from gateway.broker.streams.streams import Streams
 from gateway.broker.yielding import Slice
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from gateway.network.addresses import host_of
 from gateway.network.transport import Transport
 from gateway.pending import Pending
@@ -49,7 +49,7 @@ class SessionContext:
     authentication: Authentication
     connections: Connections
     virtual_hosts: Callable[[str], VirtualHost | None]
-    service: Service
+    service: ServiceState
     has_room: Callable[[], bool]
 
 
@@ -209,7 +209,7 @@ class ClientSession(ABC):
 
     def shown(self, stream: Stream) -> str:
         """Return a stream as logs name it, with its virtual host."""
-        return InHost(stream.name, self.virtual_host_name)
+        return NameInHost(stream.name, self.virtual_host_name)
 
     # Rights
 

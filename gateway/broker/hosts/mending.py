@@ -7,7 +7,7 @@ from gateway.broker.errors import ExchangeExists
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.locks import Check, unchecked
 from gateway.broker.topology.exchanges import PARTITION_ORDER, Binding
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ async def mend_super_stream(
             source=name, destination=partition, routing_key=key, arguments={PARTITION_ORDER: order}
         )
         await exchanges.bind(binding, check=check)
-    shown = InHost(name, virtual_host.name)
+    shown = NameInHost(name, virtual_host.name)
     log.info("super stream mended super_stream=%s partitions=%d", shown, len(lacking))
 
 

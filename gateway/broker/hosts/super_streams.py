@@ -21,7 +21,7 @@ from gateway.broker.errors import (
 )
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.naming import check_name, clean_name, without_line_ends
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments, brief
+from gateway.broker.rules.arguments import InvalidStreamArgument, StreamArguments, brief
 from gateway.broker.streams.catalogue import DELETING
 from gateway.broker.streams.streams import Stream, tell_doubts
 from gateway.broker.topology.exchange import SUPER_STREAM, number_in
@@ -33,7 +33,7 @@ from gateway.broker.topology.exchanges import (
     Exchange,
     is_predeclared,
 )
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from gateway.pending import Pending
 from store.api import TableEntry
 
@@ -97,7 +97,7 @@ async def create_super_stream(
                 raise ExchangeExists(name)
             declared = exchanges.draft(Exchange(name, DIRECT, arguments={SUPER_STREAM: True}))
             await _create_partitions(virtual_host, declared, partitions, binding_keys, arguments)
-    shown = InHost(name, virtual_host.name)
+    shown = NameInHost(name, virtual_host.name)
     log.info(
         "super stream created super_stream=%s partitions=%d arguments=%s",
         shown,
@@ -145,7 +145,7 @@ async def add_partitions(
                 await _create_partitions(
                     virtual_host, declared, partitions, binding_keys, arguments
                 )
-    shown = InHost(name, virtual_host.name)
+    shown = NameInHost(name, virtual_host.name)
     log.info("partitions added super_stream=%s partitions=%d", shown, len(partitions))
     for partition in existing:
         if partition in streams:
@@ -188,7 +188,7 @@ async def _create_partitions(
     given = {_LOCATOR: _SUPER_STREAM_LOCATOR, **arguments} if partitions else {}
     try:
         parsed = StreamArguments.parse(given)
-    except InvalidArgument as error:
+    except InvalidStreamArgument as error:
         raise InternalError(str(error)) from error
     drafts = streams.drafts(partitions, parsed)
     made = list[tuple[TableEntry, Binding, Stream]]()
@@ -245,7 +245,7 @@ async def delete_super_stream(
             rows = [declared.key, *declared.bindings]
             exchanges.drop(declared)
             await streams.end_deletion(going, gone, rows)
-    shown = InHost(name, virtual_host.name)
+    shown = NameInHost(name, virtual_host.name)
     log.info("super stream deleted super_stream=%s partitions=%d", shown, len(partitions))
 
 
@@ -258,7 +258,7 @@ def partitions_of(virtual_host: VirtualHost, name: str) -> Sequence[str]:
     return virtual_host.exchanges.partitions(name)
 
 
-class Places:
+class PartitionPlaces:
     """Finds the super streams of partitions; remembers their orders, so it is for one request."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from gateway.broker.commits.commits import Commits
 from gateway.broker.commits.opening import open_commits
 from gateway.broker.commits.ports import CommitsPorts
-from gateway.broker.groups import Groups, partition_index
+from gateway.broker.groups import ConsumerGroups, partition_index
 from gateway.broker.rules.policies import Policies
 from gateway.broker.streams.streams import Streams, StreamsPorts, open_streams
 from gateway.broker.topology.exchange import ALTERNATE_EXCHANGE
@@ -50,7 +50,7 @@ class VirtualHost:
     streams: Streams
     exchanges: Exchanges
     commits: Commits
-    groups: Groups = field(default_factory=Groups)
+    groups: ConsumerGroups = field(default_factory=ConsumerGroups)
     partitions_max: int = PARTITIONS_MAX_DEFAULT
     more_tables: set[str] = field(default_factory=set)
     has_user: Callable[[str], bool] = lambda _name: True
@@ -148,13 +148,13 @@ async def open_virtual_host(
     exchanges = await open_exchanges(streams)
     commits = await open_commits(
         CommitsPorts(
-            ports.store,
-            streams,
-            ports.clock_ms,
-            ports.earliest_ms,
-            ports.wait,
-            ports.usage,
-            ports.refused,
+            store=ports.store,
+            streams=streams,
+            clock_ms=ports.clock_ms,
+            now_for_age_ms=ports.earliest_ms,
+            wait=ports.wait,
+            usage=ports.usage,
+            refused=ports.refused,
         )
     )
     return VirtualHost(name, streams, exchanges, commits, partitions_max=partitions_max)

@@ -54,7 +54,7 @@ _BEYOND_ALL: Final = (1 << 63) - 1
 """Value of a number of more digits: no disk is as large."""
 
 
-class InvalidArgument(ValueError):
+class InvalidStreamArgument(ValueError):
     """An argument has a value that it does not take (response code 17)."""
 
 
@@ -182,12 +182,12 @@ def _integer(
     if text is None:
         return None
     if _INTEGER.fullmatch(text) is None:
-        raise InvalidArgument(f"{name} is {text[:40]!r}, which is no integer")
+        raise InvalidStreamArgument(f"{name} is {text[:40]!r}, which is no integer")
     value = number_of(text)
     if lowest is not None and value < lowest:
-        raise InvalidArgument(f"{name} is {text[:40]}, which is below {lowest}")
+        raise InvalidStreamArgument(f"{name} is {text[:40]}, which is below {lowest}")
     if highest is not None and value > highest:
-        raise InvalidArgument(f"{name} is {text[:40]}, which is above {highest}")
+        raise InvalidStreamArgument(f"{name} is {text[:40]}, which is above {highest}")
     return value
 
 
@@ -197,7 +197,7 @@ def _age(arguments: Mapping[str, str], *, is_strict: bool) -> MaxAge | None:
         return None
     age = MaxAge(text)
     if is_strict and age.seconds is None:
-        raise InvalidArgument(f"max-age is {text[:40]!r}, which is no age such as 7D")
+        raise InvalidStreamArgument(f"max-age is {text[:40]!r}, which is no age such as 7D")
     return age
 
 
@@ -225,5 +225,7 @@ def _leader_locator(arguments: Mapping[str, str]) -> str | None:
     text = arguments.get("queue-leader-locator")
     if text is not None and text not in LEADER_LOCATORS:
         known = ", ".join(LEADER_LOCATORS)
-        raise InvalidArgument(f"queue-leader-locator is {text[:40]!r}, which is not one of {known}")
+        raise InvalidStreamArgument(
+            f"queue-leader-locator is {text[:40]!r}, which is not one of {known}"
+        )
     return text

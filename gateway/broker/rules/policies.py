@@ -23,10 +23,10 @@ from functools import partial
 from typing import Any, Final
 
 from gateway.broker.access.model import check_name
-from gateway.broker.errors import AccessError, Unusable
+from gateway.broker.errors import AccessError, UnusableValue
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.patterns import Pattern, UnusablePattern
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.rules.arguments import InvalidStreamArgument, StreamArguments
 from gateway.broker.rules.policy_settings import (
     DEFINED,
     KNOWN_TO_OPERATORS,
@@ -34,10 +34,10 @@ from gateway.broker.rules.policy_settings import (
     merged,
     not_of_streams,
 )
-from gateway.broker.rules.ranking import Found, Ranking, Took
-from gateway.broker.yielding import Turns
+from gateway.broker.rules.ranking import Ranking, RankingMatch, Took
+from gateway.broker.yielding import TurnBudget
 from gateway.log.names import operator_policy_table, policy_table
-from gateway.logs import InHost, RateLimitedLog
+from gateway.logs import NameInHost, RateLimitedLog
 from gateway.pending import nothing
 from store.api import SegmentStore
 
@@ -144,21 +144,23 @@ def check_policy(policy: Policy) -> StreamArguments:
 def _ready(policy: Policy) -> _Ready:
     check_name(policy.name, "policy")
     if policy.apply_to not in APPLY_TO:
-        raise Unusable(f"a policy applies to one of {', '.join(APPLY_TO)}, not {policy.apply_to!r}")
+        raise UnusableValue(
+            f"a policy applies to one of {', '.join(APPLY_TO)}, not {policy.apply_to!r}"
+        )
     if type(policy.priority) not in (int, float) or not _is_finite(policy.priority):
-        raise Unusable("the priority of a policy must be a number")
+        raise UnusableValue("the priority of a policy must be a number")
     try:
         packed = policy.pack()
     except (TypeError, ValueError) as error:
-        raise Unusable(
+        raise UnusableValue(
             f"the definition of policy {policy.name!r} is not valid JSON: {error}"
         ) from error
     if len(packed) > POLICY_BYTES_MAX:
-        raise Unusable(f"a policy must have at most {POLICY_BYTES_MAX} bytes")
+        raise UnusableValue(f"a policy must have at most {POLICY_BYTES_MAX} bytes")
     try:
         pattern = Pattern(policy.pattern)
     except UnusablePattern as error:
-        raise Unusable(f"the pattern of policy {policy.name!r} {error}") from error
+        raise UnusableValue(f"the pattern of policy {policy.name!r} {error}") from error
     defined = _defined(policy.definition)
     values = ((each.name, getattr(defined, each.name)) for each in dataclasses.fields(defined))
     fields = {name: value for name, value in values if value is not None}
@@ -171,18 +173,18 @@ def _is_finite(number: float) -> bool:
 
 def _defined(definition: Mapping[str, Any]) -> StreamArguments:
     if not definition:
-        raise Unusable("the definition of a policy is empty")
+        raise UnusableValue("the definition of a policy is empty")
     texts = {name: _text_of(name, definition[name]) for name in DEFINED if name in definition}
     try:
         return StreamArguments.parse(texts, is_strict=True)
-    except InvalidArgument as error:
-        raise Unusable(str(error)) from error
+    except InvalidStreamArgument as error:
+        raise UnusableValue(str(error)) from error
 
 
 def _text_of(name: str, value: object) -> str:
     kind: type = str if name == "max-age" else int
     if type(value) is not kind:  # a bool is an int to isinstance
-        raise Unusable(f"{name} is no {'text' if kind is str else 'whole number'}")
+        raise UnusableValue(f"{name} is no {'text' if kind is str else 'whole number'}")
     return str(value)
 
 
@@ -197,8 +199,8 @@ class Governed:
 
     def __init__(self, name: str) -> None:
         """`name` is that which patterns are sought in."""
-        self.of_users: Found[_Ready] = Found(name)
-        self.of_operators: Found[_Ready] = Found(name)
+        self.of_users: RankingMatch[_Ready] = RankingMatch(name)
+        self.of_operators: RankingMatch[_Ready] = RankingMatch(name)
 
     def end(self) -> None:
         """Look for nothing more: it is deleted."""
@@ -248,7 +250,7 @@ class PolicyTable:
     """
 
     def __init__(
-        self, kept: KeptTable, turns: Turns, virtual_host: str, called: str = "policy"
+        self, kept: KeptTable, turns: TurnBudget, virtual_host: str, called: str = "policy"
     ) -> None:
         self._kept = kept
         self._called = called
@@ -307,7 +309,7 @@ class PolicyTable:
             policy = self._kept.unpacked(key, Policy.unpack, row)
             try:
                 self._take_in(_ready(policy))
-            except Unusable as error:  # another version found it good
+            except UnusableValue as error:  # another version found it good
                 log.error("policy cannot be used name=%s error=%s", policy.name, error)  # noqa: TRY400  # for the operator
 
     def _take_in(self, ready: _Ready) -> None:
@@ -331,7 +333,7 @@ class Policies(PolicyTable):
     """
 
     def __init__(
-        self, kept: KeptTable, turns: Turns, virtual_host: str, operators: PolicyTable
+        self, kept: KeptTable, turns: TurnBudget, virtual_host: str, operators: PolicyTable
     ) -> None:
         super().__init__(kept, turns, virtual_host)
         self.operators = operators
@@ -367,12 +369,12 @@ def check_operator_policy(policy: Policy) -> None:
 
 def _looked(called: str, virtual_host: str, name: str, took: Took[_Ready]) -> None:
     if took.longest is not None and took.seconds > _LONG_S:
-        place = called, InHost(took.longest.policy.name, virtual_host)
+        place = called, NameInHost(took.longest.policy.name, virtual_host)
         slowest_ms, all_ms = int(took.longest_s * 1_000), int(took.seconds * 1_000)
         _took_long.warning(*place, slowest_ms, took.looks, all_ms, name)
 
 
-async def open_policies(store: SegmentStore, virtual_host: str, turns: Turns) -> Policies:
+async def open_policies(store: SegmentStore, virtual_host: str, turns: TurnBudget) -> Policies:
     """Open the policies of a virtual host.
 
     Args:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 
 DEFINED: Final = (
     "max-length-bytes",
@@ -128,7 +128,7 @@ def check_known(definition: Mapping[str, Any], known: frozenset[str] = KNOWN) ->
     """Refuse keys that mean nothing in RabbitMQ, as one misspelt. Raises Unusable."""
     unknown = sorted(definition.keys() - known)
     if unknown:
-        raise Unusable(f"{', '.join(unknown)[:200]} are not recognised policy settings")
+        raise UnusableValue(f"{', '.join(unknown)[:200]} are not recognised policy settings")
 
 
 def merged(policy: Mapping[str, Any], of_operators: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def check_values(definition: Mapping[str, Any]) -> None:
         called, is_right = _OTHERS[key]
         if not is_right(definition[key]):
             given = json.dumps(definition[key])[:100]
-            raise Unusable(f"{key}: {given} is not a valid {called}")
+            raise UnusableValue(f"{key}: {given} is not a valid {called}")
     kind = definition.get("delayed-retry-type", "disabled")
     if kind != "disabled" and "delayed-retry-min" not in definition:
-        raise Unusable(f"delayed-retry-min is required when delayed-retry-type is {kind}")
+        raise UnusableValue(f"delayed-retry-min is required when delayed-retry-type is {kind}")

@@ -13,7 +13,7 @@ from time import thread_time
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from gateway.broker.patterns import Pattern
-from gateway.broker.yielding import Turns
+from gateway.broker.yielding import TurnBudget
 from gateway.pending import Pending, start
 
 _FEW: Final = 1_000
@@ -33,7 +33,7 @@ class Ranked(Protocol):
 T = TypeVar("T", bound=Ranked)
 
 
-class Found(Generic[T]):
+class RankingMatch(Generic[T]):
     """The first one for a name, as it was last looked for.
 
     Attributes:
@@ -86,7 +86,7 @@ class Took(Generic[T]):
 class Ranking(Generic[T]):
     """Things by rank, lowest first. Two are the same only if they are one object."""
 
-    def __init__(self, turns: Turns, ended: Callable[[str, Took[T]], object]) -> None:
+    def __init__(self, turns: TurnBudget, ended: Callable[[str, Took[T]], object]) -> None:
         """Begin without any.
 
         Args:
@@ -110,7 +110,7 @@ class Ranking(Generic[T]):
         if self._numbers.pop(one, None) is not None:
             del self._in_order[self._place(one)]
 
-    async def look_for(self, found: Found[T]) -> None:
+    async def look_for(self, found: RankingMatch[T]) -> None:
         """Find the first one for a name among all that are there now.
 
         What comes meanwhile may be missed, so that a search ends however fast others come. One for
@@ -127,10 +127,10 @@ class Ranking(Generic[T]):
                 if found.looking is looking:
                     found.looking = None
 
-    def _has_lost(self, found: Found[T]) -> bool:
+    def _has_lost(self, found: RankingMatch[T]) -> bool:
         return found.first is not None and found.first not in self._numbers
 
-    async def _look(self, found: Found[T]) -> None:
+    async def _look(self, found: RankingMatch[T]) -> None:
         took: Took[T] = Took()
         time_slice = await self._turns.slice()
         try:
@@ -149,7 +149,7 @@ class Ranking(Generic[T]):
             self._turns.end(time_slice)
         self._ended(found.name, took)
 
-    def _to_try(self, found: Found[T]) -> list[T]:
+    def _to_try(self, found: RankingMatch[T]) -> list[T]:
         """Return those that may be the first one now, in order."""
         first = found.first
         place = len(self._in_order) if first is None else self._place(first)

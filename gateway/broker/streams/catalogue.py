@@ -23,7 +23,7 @@ from gateway.broker.rules.policies import Governed
 from gateway.log.derived.tracking import create_table_if_missing
 from gateway.log.log import StreamLog
 from gateway.log.reading.extent import Extent
-from gateway.log.reading.retention import Limits
+from gateway.log.reading.retention import RetentionLimits
 from gateway.pending import Pending
 from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry
 from store.errors import CorruptSegment, NoSuchSegment
@@ -92,7 +92,7 @@ def key_of(name: str) -> bytes:
     return b"\x00sha256\x00" + hashlib.sha256(raw).digest()
 
 
-class Catalogue:
+class StreamCatalogue:
     """The table of a virtual host's streams.
 
     Attributes:
@@ -177,7 +177,7 @@ class Stream:
     watchers: set[Watcher] = field(default_factory=set)
     bound_by: set[bytes] = field(default_factory=set)
     is_deleted: bool = False
-    limits: Limits | None = None
+    limits: RetentionLimits | None = None
     """Its limits; None until they are needed (`StreamLogs.limits_of`)."""
     limits_as_of: tuple[object, object] = (None, None)
     """The state of `governed` that they take into account."""

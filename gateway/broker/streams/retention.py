@@ -23,7 +23,7 @@ from gateway.log.log import StreamLog
 from gateway.log.reading.locations import StartKind, locate
 from gateway.log.reading.retention import (
     Cut,
-    Limits,
+    RetentionLimits,
     cut_before,
     cut_within,
     find_cut,
@@ -51,7 +51,7 @@ _INDEX_GARBAGE_MAX: Final = 1024
 """Entries of the stored index, 28 bytes each, that may lie before the start of the chunks."""
 
 
-def limits_of(arguments: StreamArguments) -> Limits:
+def limits_of(arguments: StreamArguments) -> RetentionLimits:
     """Return the limits of a stream with these arguments."""
     age_s = None if arguments.max_age is None else arguments.max_age.seconds
     unit_bytes = arguments.segment_bytes
@@ -61,7 +61,9 @@ def limits_of(arguments: StreamArguments) -> Limits:
             unit_bytes = min(unit_bytes, max(_UNIT_BYTES_MIN, arguments.max_length_bytes // _UNITS))
         if age_s is not None:
             unit_bytes = min(unit_bytes, _AGED_UNIT_BYTES)
-    return Limits(arguments.max_length_bytes, None if age_s is None else age_s * _MS, unit_bytes)
+    return RetentionLimits(
+        arguments.max_length_bytes, None if age_s is None else age_s * _MS, unit_bytes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,14 @@ class RetentionPorts:
     schedule: Callable[[Callable[[], None]], object]
     now_for_age_ms: Callable[[int], int]
     log_of: Callable[[Stream], Coroutine[Pending[Any], None, StreamLog]]
-    limits_of: Callable[[Stream], Coroutine[Pending[Any], None, Limits]]
+    limits_of: Callable[[Stream], Coroutine[Pending[Any], None, RetentionLimits]]
     names_of: Callable[[StreamEntry], LogNames]
     save: Callable[[StreamEntry, StreamLog, Snapshot], Pending[None]]
     first_held: Callable[[int], int | None]
     is_disk_full: Callable[[], bool]
 
 
-class Retention:
+class StreamRetention:
     """Removes records that the streams of a virtual host need not keep any more."""
 
     def __init__(self, ports: RetentionPorts) -> None:
@@ -192,7 +194,7 @@ class Retention:
         finally:
             self._end_turn(stream)
 
-    async def _evaluate(self, stream: Stream, limits: Limits) -> None:
+    async def _evaluate(self, stream: Stream, limits: RetentionLimits) -> None:
         if stream.log is None:
             described: Pending[SegmentInfo] = Pending()
             name = self._ports.names_of(stream.entry).data_segment
@@ -339,5 +341,5 @@ async def _no_log(stream: Stream) -> StreamLog:
     raise StreamDoesNotExist(stream.name)
 
 
-async def _no_limits(_stream: Stream) -> Limits:
-    return Limits(None, None, SEGMENT_BYTES_DEFAULT)
+async def _no_limits(_stream: Stream) -> RetentionLimits:
+    return RetentionLimits(None, None, SEGMENT_BYTES_DEFAULT)

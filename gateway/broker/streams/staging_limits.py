@@ -24,7 +24,7 @@ have 3 MB of the 16 MiB of one update. If all are for one stream, its row has 80
 CHUNKS_MAX: Final = 100_000
 """Chunks of one stage, and of a commit's part for one stream: while the part enters, each has some
 130 bytes in memory, and all become visible in one turn."""
-ENTERING_BYTES_MAX: Final = 64 * 1024 * 1024
+APPEND_ROOM_BYTES: Final = 64 * 1024 * 1024
 """Bytes of parts that enter their streams at a time, in all virtual hosts."""
 LAST_STAGES_MAX: Final = 100_000
 """Stages of commits without a sink that are remembered, 10 commits of the largest size."""
@@ -39,7 +39,7 @@ _HOUR_S: Final = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StagingLimits:
     """The settings of staging.
 
     Attributes:
@@ -53,7 +53,7 @@ class Limits:
     sink_expiry_s: int = 90 * 24 * _HOUR_S
 
 
-class Room:
+class StagingRoom:
     """Room for a number of bytes, given in the order in which it is asked for."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -93,13 +93,13 @@ class Usage:
     Attributes:
         limits: The settings.
         memory_bytes: Bytes of stages that are held in memory.
-        entering: Room for parts that are read to be appended to their streams.
+        append_room: Room for parts that are read to be appended to their streams.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: StagingLimits | None = None) -> None:
+        self.limits = limits or StagingLimits()
         self.memory_bytes = 0
-        self.entering = Room(ENTERING_BYTES_MAX)
+        self.append_room = StagingRoom(APPEND_ROOM_BYTES)
         self._scratch = bytearray()
         self._staged: dict[str, int] = {}
         self._way_bytes = 0

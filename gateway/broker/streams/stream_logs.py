@@ -14,7 +14,7 @@ from gateway.broker.errors import (
 )
 from gateway.broker.rules.policies import Policies
 from gateway.broker.streams.catalogue import Stream
-from gateway.broker.streams.retention import Retention, RetentionPorts, limits_of
+from gateway.broker.streams.retention import RetentionPorts, StreamRetention, limits_of
 from gateway.broker.streams.retention_holds import RetentionHolds
 from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts
@@ -25,9 +25,9 @@ from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
 from gateway.log.ports import when_all_committed
 from gateway.log.reading.extent import Extent, extent_of, stored_extent
-from gateway.log.reading.retention import Limits, span_for
+from gateway.log.reading.retention import RetentionLimits, span_for
 from gateway.log.recovery.log_opening import LogSettings, open_log
-from gateway.logs import InHost, RateLimitedLog
+from gateway.logs import NameInHost, RateLimitedLog
 from gateway.pending import Pending, start
 from store.errors import DiskFull, StoreClosed, StoreError
 
@@ -65,22 +65,22 @@ class StreamLogs:
         self.tracking = tracking
         self.policies = policies
         policies.changed = lambda: self.retention.look_soon(self._streams)
-        self.retention = Retention(
+        self.retention = StreamRetention(
             RetentionPorts(
-                ports.store,
-                ports.schedule,
-                ports.earliest_ms,
-                self.of,
-                self.limits_now,
-                storage.names_of,
-                storage.save,
-                self.holds.first_held,
-                ports.is_disk_full,
+                store=ports.store,
+                schedule=ports.schedule,
+                now_for_age_ms=ports.earliest_ms,
+                log_of=self.of,
+                limits_of=self.limits_now,
+                names_of=storage.names_of,
+                save=storage.save,
+                first_held=self.holds.first_held,
+                is_disk_full=ports.is_disk_full,
             )
         )
 
     def _at(self, name: str) -> str:
-        return InHost(name, self._virtual_host)
+        return NameInHost(name, self._virtual_host)
 
     async def of(self, stream: Stream) -> StreamLog:
         """Return a stream's log, opening it if need be.
@@ -202,7 +202,7 @@ class StreamLogs:
         await self.of(stream)
         log.info("stream restarted stream=%s", self._at(stream.name))
 
-    def limits_of(self, stream: Stream) -> Limits:
+    def limits_of(self, stream: Stream) -> RetentionLimits:
         """Return the limits of a stream, by the policies that were last looked for."""
         state = stream.governed.state
         if stream.limits is None or stream.limits_as_of != state:
@@ -212,7 +212,7 @@ class StreamLogs:
                 stream.log.index.set_span(span_for(stream.limits.unit_bytes))
         return stream.limits
 
-    async def limits_now(self, stream: Stream) -> Limits:
+    async def limits_now(self, stream: Stream) -> RetentionLimits:
         """Return the limits of a stream, by the policies that there are now."""
         await self.policies.look_for_stream(stream.governed)
         return self.limits_of(stream)

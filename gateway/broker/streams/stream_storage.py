@@ -11,14 +11,14 @@ from contextlib import suppress
 from typing import Any, Final
 
 from gateway.broker.errors import InternalError
-from gateway.broker.streams.catalogue import DELETING, LIVE, Catalogue, Stream, StreamEntry
+from gateway.broker.streams.catalogue import DELETING, LIVE, Stream, StreamCatalogue, StreamEntry
 from gateway.log import names
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import Tracking
 from gateway.log.log import StreamLog
 from gateway.log.recovery.log_opening import LogNames
 from gateway.log.recovery.persistence import save_log
-from gateway.logs import InHost, RateLimitedLog
+from gateway.logs import NameInHost, RateLimitedLog
 from gateway.pending import Pending, asked, start
 from store.api import Operations, SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
@@ -32,7 +32,7 @@ def names_of(virtual_host: str, entry: StreamEntry) -> LogNames:
     """Return the names of the segments of a stream."""
     where = (virtual_host, entry.name, entry.generation)
     return LogNames(
-        stream=InHost(entry.name, virtual_host),
+        stream=NameInHost(entry.name, virtual_host),
         data_segment=names.data_segment(*where),
         index_segment=names.index_segment(*where),
         filter_segment=names.filter_segment(*where),
@@ -52,7 +52,7 @@ class StreamStorage:
         virtual_host: str,
         store: SegmentStore,
         clock_ms: Callable[[], int],
-        catalogue: Catalogue,
+        catalogue: StreamCatalogue,
         tracking: Tracking,
     ) -> None:
         self.leftovers: dict[str, Stream] = {}

@@ -18,15 +18,22 @@ from gateway.broker.errors import (
 )
 from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments, brief, doubts
+from gateway.broker.rules.arguments import InvalidStreamArgument, StreamArguments, brief, doubts
 from gateway.broker.rules.policies import Policies, open_policies
-from gateway.broker.streams.catalogue import CREATING, LIVE, Catalogue, Stream, StreamEntry, Watcher
+from gateway.broker.streams.catalogue import (
+    CREATING,
+    LIVE,
+    Stream,
+    StreamCatalogue,
+    StreamEntry,
+    Watcher,
+)
 from gateway.broker.streams.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.streams.stream_storage import StreamStorage
 from gateway.broker.streams.streams_ports import StreamsPorts
 from gateway.log import names
 from gateway.log.derived.tracking import Tracking, open_tracking
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from gateway.pending import nothing
 from store.api import TableEntry
 
@@ -46,7 +53,7 @@ class Streams:
         self,
         virtual_host: str,
         ports: StreamsPorts,
-        catalogue: Catalogue,
+        catalogue: StreamCatalogue,
         tracking: Tracking,
         policies: Policies,
     ) -> None:
@@ -71,7 +78,7 @@ class Streams:
         return len(self._streams)
 
     def _at(self, name: str) -> str:
-        return InHost(name, self.virtual_host)
+        return NameInHost(name, self.virtual_host)
 
     def names(self) -> list[str]:
         """Return the names of all streams, sorted."""
@@ -102,7 +109,7 @@ class Streams:
         name = clean_name(name)
         try:
             parsed = StreamArguments.parse(arguments)
-        except InvalidArgument as error:
+        except InvalidStreamArgument as error:
             raise PreconditionFailed(str(error)) from error
         async with self.locks.hold(name):
             check()
@@ -293,7 +300,7 @@ class Streams:
 
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
     """Open all streams of a virtual host. Raises StoreError."""
-    catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
+    catalogue = StreamCatalogue(ports.store, names.meta_table(virtual_host))
     table = names.tracking_table(virtual_host)
     tracking = await open_tracking(ports.store, table, ports.schedule, ports.offset_references_max)
     policies = await open_policies(ports.store, virtual_host, ports.turns)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.broker.streams.openings import Openings
 from gateway.broker.streams.staging_limits import Usage
-from gateway.broker.yielding import Turns
+from gateway.broker.yielding import TurnBudget
 from gateway.log.derived.offset_references import REFERENCES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.ports import LogPorts
@@ -54,11 +54,11 @@ class StreamsPorts:
     wait: Callable[[int], Pending[None]] = _never
     usage: Usage = field(default_factory=Usage)
     refused: Callable[[StoreError], object] = lambda _: None
-    turns: Turns = field(init=False)
+    turns: TurnBudget = field(init=False)
 
     def __post_init__(self) -> None:
         """Share the time of a turn among all that have these ports."""
-        turns = Turns(lambda action: self.wait(0).when_settled(action))
+        turns = TurnBudget(lambda action: self.wait(0).when_settled(action))
         object.__setattr__(self, "turns", turns)
 
     def earliest_ms(self, age_ms: int) -> int:

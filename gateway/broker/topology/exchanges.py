@@ -9,7 +9,7 @@ from typing import Final
 from gateway.broker.errors import ExchangeDoesNotExist, InternalError, PreconditionFailed
 from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
-from gateway.broker.streams.catalogue import Catalogue
+from gateway.broker.streams.catalogue import StreamCatalogue
 from gateway.broker.streams.streams import Stream, Streams
 from gateway.broker.topology.exchange import (
     DEFAULT_EXCHANGE,
@@ -22,7 +22,7 @@ from gateway.broker.topology.exchange import (
     is_predeclared,
     number_in,
 )
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from store.api import TableEntry
 from store.errors import StoreError
 
@@ -49,7 +49,7 @@ class Exchanges:
         self.locks = Locks()
         """For declarations, bindings and deletions of one exchange."""
         self._streams = streams
-        self._catalogue: Catalogue = streams.catalogue
+        self._catalogue: StreamCatalogue = streams.catalogue
         self._declared: dict[str, Declared] = {}
         self.by_number: dict[int, Declared] = {}
         streams.when_gone = self._stream_gone
@@ -312,7 +312,7 @@ def _warn_of_twins(declared: Declared, stream: Stream, virtual_host: str) -> Non
         log.warning(
             "partition bound more than once, and clients read it as often: remove all bindings"
             " but one super_stream=%s stream=%s bindings=%s",
-            InHost(declared.exchange.name, virtual_host),
+            NameInHost(declared.exchange.name, virtual_host),
             stream.name,
             ", ".join(sorted(each.shown for each in twins)),
         )

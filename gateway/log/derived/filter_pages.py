@@ -122,7 +122,7 @@ class FilterNotes:
             self._pages_bytes -= len(self._pages.pop(0))
 
 
-class Page:
+class FilterPage:
     """One stored page."""
 
     def __init__(self, stored: bytes) -> None:
@@ -182,7 +182,7 @@ class FilterPages:
         `found`: told what is wrong; then checksums are compared too, which else a reader does.
         """
         if self._loading is None:
-            self._loading = start(self._load(found or nothing, Page if found else bytes))
+            self._loading = start(self._load(found or nothing, FilterPage if found else bytes))
         return self._loading
 
     async def _load(self, found: Sink, judge: Callable[[bytes], object]) -> None:
@@ -238,13 +238,13 @@ class FilterPages:
         index = bisect_right(self._firsts, position) - 1
         return index if index >= 0 and self._ends[index] > position else None
 
-    def read(self, index: int) -> Page | None:
+    def read(self, index: int) -> FilterPage | None:
         """Return a page; None if it is not in memory: see `fetch`. ValueError if it is damaged."""
         assert self._reader is not None
         stored = self._reader.read_cached(self._places[index], self._sizes[index])
         if stored is None or len(stored) < self._sizes[index]:
             return None
-        return Page(stored)
+        return FilterPage(stored)
 
     def fetch(self, index: int) -> Pending[None]:
         """Have a page read into memory; if that fails it is dropped."""

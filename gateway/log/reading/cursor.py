@@ -18,7 +18,7 @@ from gateway.log.kernel.chunks import (
     join_chunks,
 )
 from gateway.log.log import Readers, StreamLog
-from gateway.log.open_chunk import Delivery
+from gateway.log.open_chunk import ChunkDelivery
 from gateway.log.reading.filter_scan import Sieve
 from gateway.log.reading.known_chunks import find_behind, say_damaged
 from gateway.log.reading.lookahead import PIECES_AHEAD, Lookahead
@@ -97,7 +97,7 @@ class Cursor:
         self._wake = self._call_woken = nothing
         self._lookahead.close()
 
-    def next(self, scratch: bytearray) -> Delivery | None:
+    def next(self, scratch: bytearray) -> ChunkDelivery | None:
         """Return the next chunk. None: `wake` will be called when there may be one.
 
         Args:
@@ -115,7 +115,7 @@ class Cursor:
             self._failed(error)
             return None
 
-    def _take_shared(self, readers: Readers) -> Delivery:
+    def _take_shared(self, readers: Readers) -> ChunkDelivery:
         """Return the delivery of another reader here, or of the chunk in memory at its commit."""
         delivery = readers.shared
         assert delivery is not None
@@ -123,7 +123,7 @@ class Cursor:
         self.next_offset = delivery.next_offset
         return delivery
 
-    def _find_next(self, scratch: bytearray) -> Delivery | None:
+    def _find_next(self, scratch: bytearray) -> ChunkDelivery | None:
         """Look for the next chunk. Raises StoreError if the bytes here cannot be read."""
         delivery = None
         ahead = self._lookahead
@@ -181,7 +181,7 @@ class Cursor:
         self.is_sifting = not size and not self._is_waiting and self.position < end
         return size
 
-    def take_here(self, available: int, scratch: bytearray) -> Delivery | None:
+    def take_here(self, available: int, scratch: bytearray) -> ChunkDelivery | None:
         """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         readers, begin = self.log.readers, self.position
         if self.failed_at == begin:
@@ -209,7 +209,7 @@ class Cursor:
 
     # Giving
 
-    def _alone(self, glance: bytes, event_bytes: int) -> Delivery | None:
+    def _alone(self, glance: bytes, event_bytes: int) -> ChunkDelivery | None:
         """Return one stored chunk from its file (as bytes for a connection without sendfile)."""
         reader = self.log.reader
         header = unpack_header(glance, EVENT_HEAD_BYTES)
@@ -239,9 +239,9 @@ class Cursor:
                 self.fetch(self.position, event_bytes)
                 return None
         self.position += event_bytes
-        return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
+        return ChunkDelivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
 
-    def _refuse(self, begin: int, delivery: Delivery) -> None:
+    def _refuse(self, begin: int, delivery: ChunkDelivery) -> None:
         """Drop a chunk that lies behind higher offsets: it is in the wrong place."""
         if delivery.region is not None:
             delivery.region.release()
@@ -274,7 +274,7 @@ class Cursor:
 
     def _joined(
         self, glance: bytes, event_bytes: int, available: int, scratch: bytearray
-    ) -> Delivery | None:
+    ) -> ChunkDelivery | None:
         """Return a run of small chunks as one, or the first as it is if it must go alone."""
         source = glance
         wanted = min(available, max(self._window_bytes, event_bytes))
@@ -305,7 +305,9 @@ class Cursor:
             self.position += event_bytes
             size = HEADER_BYTES + header.data_bytes
             head = source[EVENT_HEAD_BYTES : EVENT_HEAD_BYTES + size]
-            return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, None)
+            return ChunkDelivery(
+                header.chunk_id, header.chunk_id + header.records, size, head, None
+            )
         self.position += place
         data = memoryview(scratch)[:written]
         joined = header._replace(
@@ -316,7 +318,7 @@ class Cursor:
             trailer_bytes=0,
         )
         head = pack_header(joined) + data
-        return Delivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
+        return ChunkDelivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
 
     # Fetching
 

@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from typing import Final
 
-from gateway.log.derived.filter_pages import FilterPages, Page
+from gateway.log.derived.filter_pages import FilterPage, FilterPages
 from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, walk_chunks
 from gateway.log.log import StreamLog
@@ -116,7 +116,7 @@ class Sieve:
                 self._runs.append((stop, verdict))
         return True
 
-    def _read_page(self, pages: FilterPages, index: int) -> Page | None:
+    def _read_page(self, pages: FilterPages, index: int) -> FilterPage | None:
         """Read a page; None if it has to be fetched first, or was dropped as damaged."""
         try:
             page = pages.read(index)
@@ -132,7 +132,7 @@ class Sieve:
             self.loading = pages.fetch(index)
         return page
 
-    def _verify(self, pages: FilterPages, index: int, page: Page, end: int) -> bool:
+    def _verify(self, pages: FilterPages, index: int, page: FilterPage, end: int) -> bool:
         """Return whether the stream has the chunks that a page describes; drop the page if not.
 
         Also False, with `missing` set, if the stream has to be read first.

@@ -11,7 +11,7 @@ from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start, StartKind, locate, locate_border
 
 
-class Border(NamedTuple):
+class PlanBorder(NamedTuple):
     """The first offset of a chunk, and the bytes from the plan's first chunk to it."""
 
     offset: int
@@ -38,7 +38,9 @@ async def ends_of(log: StreamLog, first_offset: int, end_offset: int) -> tuple[S
     return first, await locate_border(log, end_offset)
 
 
-def borders_between(log: StreamLog, first: Start, last: Start, span_bytes: int) -> Iterator[Border]:
+def borders_between(
+    log: StreamLog, first: Start, last: Start, span_bytes: int
+) -> Iterator[PlanBorder]:
     """Yield growing borders: the first, some in between, and the last; one if there is nothing.
 
     Chunks may come and go meanwhile.
@@ -50,7 +52,7 @@ def borders_between(log: StreamLog, first: Start, last: Start, span_bytes: int) 
         span_bytes: Least size of a piece, 1 and up. A piece is larger by at most a span of the
             index and a chunk, and the last one may be smaller.
     """
-    yield Border(first.offset, 0)
+    yield PlanBorder(first.offset, 0)
     if last.position <= first.position:
         return
     index, position = log.index, first.position
@@ -59,5 +61,5 @@ def borders_between(log: StreamLog, first: Start, last: Start, span_bytes: int) 
         if entry >= len(index) or index.positions[entry] >= last.position:
             break
         position = index.positions[entry]
-        yield Border(index.offsets[entry], position - first.position)
-    yield Border(last.offset, last.position - first.position)
+        yield PlanBorder(index.offsets[entry], position - first.position)
+    yield PlanBorder(last.offset, last.position - first.position)

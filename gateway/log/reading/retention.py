@@ -30,7 +30,7 @@ SPAN_BYTES_MIN: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetentionLimits:
     """Limits of the records that a stream keeps.
 
     Attributes:
@@ -66,7 +66,7 @@ def span_for(unit_bytes: int) -> int:
     return max(unit_bytes, SPAN_BYTES_MIN)
 
 
-async def find_cut(log: StreamLog, limits: Limits, now_ms: int) -> Cut | None:
+async def find_cut(log: StreamLog, limits: RetentionLimits, now_ms: int) -> Cut | None:
     """Find where a log must begin so that it is neither too large nor too old.
 
     Nothing else may be removed from it meanwhile.

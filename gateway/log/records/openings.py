@@ -28,7 +28,7 @@ _HELD_MS: Final = 1_000
 """Time after which a sub-batch is closed if others wait for the memory."""
 
 
-class Opening:
+class SubBatchOpening:
     """A sub-batch that is open, or waits for that.
 
     Attributes:
@@ -124,7 +124,7 @@ def _outcome_of(make: Make) -> _Outcome:
         return (error.with_traceback(None),)  # its frames hold the bytes
 
 
-class Room:
+class OpeningRoom:
     """Bytes that the open sub-batches of all clients have together.
 
     Attributes:
@@ -137,19 +137,19 @@ class Room:
         self.in_thread = in_thread
         self.wait = wait
         self._left = bytes_max
-        self._line: dict[Opening, None] = {}
+        self._line: dict[SubBatchOpening, None] = {}
 
     @property
     def is_awaited(self) -> bool:
         """True if a client waits for some of it."""
         return bool(self._line)
 
-    def enter(self, opening: Opening) -> None:
+    def enter(self, opening: SubBatchOpening) -> None:
         """Put a sub-batch in line: the first one has its turn when there is room for it."""
         self._line[opening] = None
         self._go_on()
 
-    def leave(self, opening: Opening) -> None:
+    def leave(self, opening: SubBatchOpening) -> None:
         """Note that one is closed, or waits no more."""
         if opening.has_turn:
             self._left += opening.size
@@ -170,10 +170,10 @@ class Room:
 class Opener:
     """Opens the sub-batches of one client, one at a time."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: OpeningRoom) -> None:
         self._room = room
-        self._current: Opening | None = None
-        self._line: dict[Opening, None] = {}
+        self._current: SubBatchOpening | None = None
+        self._line: dict[SubBatchOpening, None] = {}
 
     @property
     def in_thread(self) -> InThread:
@@ -192,7 +192,7 @@ class Opener:
 
     def open(
         self, size: int, wake: Callable[[], object], give_back: Callable[[], object]
-    ) -> Opening:
+    ) -> SubBatchOpening:
         """Wait in line with a sub-batch; close the returned one when its records are taken.
 
         Args:
@@ -201,13 +201,13 @@ class Opener:
                 there.
             give_back: Called when it has to be closed before that, since others wait.
         """
-        opening = Opening(self, size, give_back)
+        opening = SubBatchOpening(self, size, give_back)
         self._line[opening] = None
         self._go_on()
         opening.wake = wake
         return opening
 
-    def closed(self, opening: Opening) -> None:
+    def closed(self, opening: SubBatchOpening) -> None:
         """Note that one is closed, or waits no more."""
         if opening is self._current:
             self._current = None

@@ -13,7 +13,7 @@ from typing import Final
 
 from gateway.log.kernel.records import behind
 from gateway.log.log import StreamLog
-from gateway.log.open_chunk import Delivery
+from gateway.log.open_chunk import ChunkDelivery
 from gateway.log.reading.locations import StartKind, locate, tell_removed
 from gateway.log.records.decompressing import (
     CODECS,
@@ -21,7 +21,7 @@ from gateway.log.records.decompressing import (
     check_records,
     decompressed_apart,
 )
-from gateway.log.records.openings import Make, Opener, Opening
+from gateway.log.records.openings import Make, Opener, SubBatchOpening
 from gateway.log.records.stored_chunks import StoredChunks
 from hutch.formats.chunk import HEADER_BYTES, unpack_header
 from hutch.formats.entries import (
@@ -46,7 +46,7 @@ _RUN_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableSubBatch:
     """A sub-batch whose records cannot be given.
 
     Attributes:
@@ -111,10 +111,10 @@ class RecordReader:
         self._timestamp_ms = 0
         # The large sub-batch that is open, or waits for that; the open one's records, its place in
         # them, and the offset there; the one that it stays at.
-        self._opening: Opening | None = None
+        self._opening: SubBatchOpening | None = None
         self._opened: bytes | mmap = b""
         self._opened_bytes = self._opened_place = self._opened_offset = 0
-        self._bad: Unreadable | None = None
+        self._bad: UnreadableSubBatch | None = None
         self._failure: StoreError | None = None
 
     @property
@@ -146,12 +146,12 @@ class RecordReader:
         self._close_sub_batch()
         self._chunks.close()
 
-    def next(self) -> list[Record] | Unreadable | None:
+    def next(self) -> list[Record] | UnreadableSubBatch | None:
         """Return the next records, all of one chunk, or a sub-batch that cannot be opened.
 
         None: there is no record now, and `wake` will be called; or there is a `failure`.
         """
-        found: list[Record] | Unreadable | None = self._bad
+        found: list[Record] | UnreadableSubBatch | None = self._bad
         while not found and self._failure is None:
             if self._opened_place < self._opened_bytes:
                 found = self._take_opened()
@@ -168,14 +168,14 @@ class RecordReader:
                 self._begin(chunk)
         return found or None
 
-    def _begin(self, chunk: Delivery) -> None:
+    def _begin(self, chunk: ChunkDelivery) -> None:
         header = unpack_header(chunk.head, 0)
         if self._opening is not None and header.chunk_id != self._offset:
             self._close_sub_batch()  # its chunk was removed while it waited
         self._chunk, self._place = chunk.head, HEADER_BYTES
         self._offset, self._timestamp_ms = header.chunk_id, header.timestamp_ms
 
-    def _take(self) -> list[Record] | Unreadable:
+    def _take(self) -> list[Record] | UnreadableSubBatch:
         """Take records up to the next sub-batch, or open one; empty if none is wanted, or yet."""
         chunk, offset, wanted = self._chunk, self._offset, self.next_offset
         if chunk[self._place] & SUB_BATCH_FLAG:
@@ -203,7 +203,7 @@ class RecordReader:
         self._place, self._offset = head.end, self._offset + head.records
         self._drop_taken()
 
-    def _open(self, head: SubBatch) -> list[Record] | Unreadable:
+    def _open(self, head: SubBatch) -> list[Record] | UnreadableSubBatch:
         """Open the sub-batch at the place, or have it opened, or wait for that."""
         size, most = head.uncompressed_bytes, self._sub_batch_bytes_max
         is_large = head.codec != SubBatchCodec.NONE and LARGE_BYTES < size <= most
@@ -237,7 +237,9 @@ class RecordReader:
             self._go_back()
         self._close_sub_batch()
 
-    def _begin_opened(self, outcome: bytes | mmap | BaseException) -> list[Record] | Unreadable:
+    def _begin_opened(
+        self, outcome: bytes | mmap | BaseException
+    ) -> list[Record] | UnreadableSubBatch:
         """Begin with the first wanted record of a sub-batch, or tell why there is none."""
         head = sub_batch_at(self._chunk, self._place)
         offset, wanted = self._offset, self.next_offset
@@ -260,10 +262,10 @@ class RecordReader:
         self._go_behind(head)
         return []
 
-    def _unreadable(self, head: SubBatch, reason: str) -> Unreadable:
+    def _unreadable(self, head: SubBatch, reason: str) -> UnreadableSubBatch:
         """Return the entry's description of the sub-batch at the place."""
         offset, wanted = self._offset, self.next_offset
-        return Unreadable(
+        return UnreadableSubBatch(
             max(offset, wanted),
             offset + head.records,
             self._timestamp_ms,

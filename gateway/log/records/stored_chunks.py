@@ -6,7 +6,7 @@ from typing import Final
 from gateway.log.damage.verification import verify
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
-from gateway.log.open_chunk import Delivery
+from gateway.log.open_chunk import ChunkDelivery
 from gateway.log.reading.cursor import Cursor
 from gateway.log.reading.known_chunks import find_behind
 from hutch.formats.chunk import (
@@ -44,7 +44,7 @@ class StoredChunks(Cursor):
         self._window, self._sound_to = b"", 0
         return self.next_offset
 
-    def take_here(self, available: int, scratch: bytearray) -> Delivery | None:
+    def take_here(self, available: int, scratch: bytearray) -> ChunkDelivery | None:
         """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         del scratch
         if not self._window_from <= self.position < self._sound_to and not self._look(available):
@@ -58,7 +58,7 @@ class StoredChunks(Cursor):
         chunk = self._window[start : start + size]
         if self.position >= self._sound_to:
             self._window = b""  # a reader that waits at the tail holds no memory
-        return Delivery(header.chunk_id, header.chunk_id + header.records, size, chunk, None)
+        return ChunkDelivery(header.chunk_id, header.chunk_id + header.records, size, chunk, None)
 
     def _look(self, available: int) -> bool:
         """Read and check the next window; False if its first chunk is missing or damaged."""

@@ -137,7 +137,7 @@ async def open_log(
     _agree(names.stream, state, following, last)
     await _lead(names.stream, writer, state)
     state.filter_pages = FilterPages(store, names.filter_segment)
-    return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
+    return StreamLog(names.stream, writer, reader, ports, index, sequences=sequences, state=state)
 
 
 async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Reader]:

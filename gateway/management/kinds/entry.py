@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from gateway.broker.access.model import check_name
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.errors import shown
 from gateway.management.fields import MISSING, JsonFields, fault_within, is_integer, is_text
@@ -135,7 +135,7 @@ def usable_name(name: str, what: str) -> str:
     """Return a name that a user, virtual host or policy can have; Fault if it cannot be one."""
     try:
         check_name(name, what)
-    except Unusable as error:
+    except UnusableValue as error:
         raise Fault(str(error)) from None
     return name
 

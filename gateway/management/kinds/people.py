@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.broker.access.model import USER_LIMITS, Permission, Right, User
+from gateway.broker.access.model import USER_LIMITS, Right, User, UserPermission
 from gateway.broker.access.passwords import (
     RABBITMQ_ALGORITHMS,
     Algorithm,
@@ -122,9 +122,9 @@ def _password(entry: DefinitionEntry) -> PasswordHash | None:
     return parsed
 
 
-class _Permissions(ObjectKind[Permission]):
+class _Permissions(ObjectKind[UserPermission]):
     name, word = "permissions", "permission"
-    thing = Permission
+    thing = UserPermission
     outer_names: Mapping[str, str] = {"virtual_host": "vhost"}
     section, named_by = "permissions", "user"
     is_of_cluster = is_replaced = True
@@ -133,30 +133,32 @@ class _Permissions(ObjectKind[Permission]):
     def called(self, key: Key) -> str:
         return f"permission of {shown(key[1])}"
 
-    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, Permission]:
+    def read(self, entry: DefinitionEntry, context: Context) -> tuple[Key, UserPermission]:
         """Read what a user may do in a virtual host."""
         user, virtual_host = entry.name("user"), context.host_of(entry)
         patterns = {right.value: required_pattern(entry, right.value) for right in Right}
-        return (virtual_host, user), Permission(user=user, virtual_host=virtual_host, **patterns)
+        return (virtual_host, user), UserPermission(
+            user=user, virtual_host=virtual_host, **patterns
+        )
 
     def needs(self, key: Key) -> Sequence[tuple[ObjectKind[Any], Key]]:
         return (HOSTS, ("", key[0])), (USERS, ("", key[1]))
 
-    def key(self, _virtual_host: str, thing: Permission) -> Key:
+    def key(self, _virtual_host: str, thing: UserPermission) -> Key:
         return thing.virtual_host, thing.user
 
-    def all(self, administration: "Administration") -> Iterable[tuple[Key, Permission]]:
+    def all(self, administration: "Administration") -> Iterable[tuple[Key, UserPermission]]:
         permissions = administration.access.permissions()
         return (((each.virtual_host, each.user), each) for each in permissions)
 
-    def find(self, administration: "Administration", key: Key) -> Permission | None:
+    def find(self, administration: "Administration", key: Key) -> UserPermission | None:
         return administration.access.permission(key[1], key[0])
 
     def group(self, _key: Key) -> Hashable:
         return None
 
     async def put(
-        self, administration: "Administration", things: Mapping[Key, Permission], made: set[Key]
+        self, administration: "Administration", things: Mapping[Key, UserPermission], made: set[Key]
     ) -> None:
         await administration.access.put_many([], things.values())
         made.update(things)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.patterns import length_fault
 from gateway.broker.rules.policies import (
     APPLY_TO,
@@ -73,7 +73,7 @@ class PolicyKind(HostedKind[Policy]):
         try:
             check(taken)
             check_values(definition)
-        except Unusable as error:
+        except UnusableValue as error:
             raise Skip(str(error)) from None
         if apply_to == "exchanges" and definition.keys() == {ALTERNATE_EXCHANGE}:
             pass  # it acts here as there
@@ -92,7 +92,7 @@ class PolicyKind(HostedKind[Policy]):
 
     def check(self, thing: Policy) -> None:
         if fault := length_fault(thing.pattern):
-            raise Unusable(f"the pattern of policy {thing.name!r} {fault}")
+            raise UnusableValue(f"the pattern of policy {thing.name!r} {fault}")
         self._check_definition(thing)
         check_values(thing.definition)
 

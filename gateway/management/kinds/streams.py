@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.broker.errors import StreamExists
 from gateway.broker.naming import without_line_ends
-from gateway.broker.rules.arguments import NAMES, InvalidArgument, StreamArguments, number_of
+from gateway.broker.rules.arguments import NAMES, InvalidStreamArgument, StreamArguments, number_of
 from gateway.management.errors import shown
 from gateway.management.kinds.entry import (
     Context,
@@ -129,7 +129,7 @@ def _arguments(entry: DefinitionEntry, given: Mapping[str, object]) -> dict[str,
         text = {STREAM_ARGUMENTS[name]: str(value)}
         try:
             known = StreamArguments.parse(text).texts()
-        except InvalidArgument as error:
+        except InvalidStreamArgument as error:
             entry.notes.append(f"argument left out: {error}")
             continue
         if not known:

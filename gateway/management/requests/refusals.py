@@ -17,7 +17,7 @@ from gateway.broker.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.rules.arguments import InvalidArgument
+from gateway.broker.rules.arguments import InvalidStreamArgument
 from gateway.broker.rules.policies import NoSuchPolicy
 from gateway.broker.service import ListenerBlocked
 from gateway.management.errors import (
@@ -55,7 +55,7 @@ def translated(
     error: AccessError | BrokerError | StoreError | ListenerBlocked,
 ) -> AdministrationError:
     """Say an error of the broker in an administrator's words."""
-    if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
+    if isinstance(error.__cause__, InvalidStreamArgument):  # whatever code the wire has for it
         return WrongRequest(str(error))
     kind, words = next((kind, words) for base, kind, words in _IN_WORDS if isinstance(error, base))
     return kind(words.format(error))

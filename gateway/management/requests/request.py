@@ -29,7 +29,7 @@ from gateway.broker.errors import AccessError, BrokerError
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.broker.locks import Check
-from gateway.broker.service import ListenerBlocked, Service
+from gateway.broker.service import ListenerBlocked, ServiceState
 from gateway.management.administration import OWNER, Actor, Administration, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
 from gateway.management.fields import Arguments
@@ -100,7 +100,7 @@ _PARTS: Final[Mapping[object, Callable[[Administration], object]]] = {
     Administration: lambda administration: administration,
     Access: lambda administration: administration.access,
     Connections: lambda administration: administration.connections,
-    Service: lambda administration: administration.service,
+    ServiceState: lambda administration: administration.service,
     VirtualHosts: lambda administration: administration.virtual_hosts,
 }
 _BODY: Final = "body"

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
-from gateway.broker.service import Resource, Service
+from gateway.broker.service import ScarceResource, ServiceState
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.fields import Arguments
@@ -16,16 +16,16 @@ TIMEOUT_MS_MAX: Final = 86_400_000
 """A day."""
 
 
-def _resource(_: Administration, arguments: Arguments, name: str) -> Resource:
+def _resource(_: Administration, arguments: Arguments, name: str) -> ScarceResource:
     named = arguments.text(name)
     try:
-        return Resource(named)
+        return ScarceResource(named)
     except ValueError:
-        names = " or ".join(resource.value for resource in Resource)
+        names = " or ".join(resource.value for resource in ScarceResource)
         raise WrongRequest(f"{name} is {names}, not {named[:100]!r}") from None
 
 
-Short: TypeAlias = Annotated[Resource, _resource]
+Short: TypeAlias = Annotated[ScarceResource, _resource]
 """A resource that the server is short of."""
 
 
@@ -54,7 +54,7 @@ async def status(administration: Administration) -> object:
                 "port": port,
                 "is_shut": door.is_shut,
             }
-            for door in service.doors
+            for door in service.listeners
             for host, port in door.addresses
         ],
         "alarms": [resource.value for resource in service.alarms],
@@ -67,43 +67,43 @@ async def status(administration: Administration) -> object:
 
 
 @request()
-async def set_alarm(service: Service, resource: Short) -> None:
+async def set_alarm(service: ServiceState, resource: Short) -> None:
     """Say that the server is short of disk or memory."""
     service.set_alarm(resource)
 
 
 @request()
-async def clear_alarm(service: Service, resource: Short) -> None:
+async def clear_alarm(service: ServiceState, resource: Short) -> None:
     """Say that there is enough again."""
     service.clear_alarm(resource)
 
 
 @request()
-async def drain(service: Service) -> None:
+async def drain(service: ServiceState) -> None:
     """Let no more clients in, and send those that ask to other servers."""
     service.drain()
 
 
 @request()
-async def revive(service: Service) -> None:
+async def revive(service: ServiceState) -> None:
     """End a drain."""
     service.revive()
 
 
 @request()
-async def stop_app(service: Service) -> object:
+async def stop_app(service: ServiceState) -> object:
     """Let no client in and end every connection; everything is kept."""
     return {"closed": service.stop()}
 
 
 @request()
-async def start_app(service: Service) -> None:
+async def start_app(service: ServiceState) -> None:
     """Serve again after a stop."""
     service.start()
 
 
 @request()
-async def set_consumer_update_timeout(service: Service, timeout_ms: int | None) -> None:
+async def set_consumer_update_timeout(service: ServiceState, timeout_ms: int | None) -> None:
     """Say how long a single active consumer may take to answer, until the server ends."""
     if timeout_ms is None or not 1 <= timeout_ms <= TIMEOUT_MS_MAX:
         raise WrongRequest(f"timeout_ms is a whole number from 1 to {TIMEOUT_MS_MAX}")

@@ -9,7 +9,7 @@ from gateway.broker.hosts.mending import super_streams_of
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.locks import Check
 from gateway.broker.naming import check_given_name, without_line_ends
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.rules.arguments import InvalidStreamArgument, StreamArguments
 from gateway.broker.streams.catalogue import Stream
 from gateway.log.names import pravega_name
 from gateway.management.administration import Role
@@ -147,7 +147,7 @@ def stream_arguments(given: dict[str, object]) -> dict[str, str]:
         texts[name] = value
     try:
         StreamArguments.parse(texts, is_strict=True)
-    except InvalidArgument as error:
+    except InvalidStreamArgument as error:
         raise WrongRequest(str(error)) from None
     return texts
 

@@ -9,10 +9,10 @@ from typing import Annotated, Final, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
-from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.model import Right, User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
-from gateway.broker.errors import NoSuchUser, NoSuchVirtualHost, Unusable
+from gateway.broker.errors import NoSuchUser, NoSuchVirtualHost, UnusableValue
 from gateway.broker.patterns import length_fault
 from gateway.management.administration import Administration, RequestTurns, Role
 from gateway.management.errors import Conflict, WrongRequest
@@ -169,7 +169,7 @@ async def list_permissions(
 async def set_permissions(
     administration: Administration,
     *,
-    permission: Annotated[Permission, thing_of(PERMISSIONS)],
+    permission: Annotated[UserPermission, thing_of(PERMISSIONS)],
     close: bool = False,
 ) -> object:
     """Say what a user may do in a virtual host.
@@ -180,7 +180,7 @@ async def set_permissions(
     """
     for right in Right:
         if fault := length_fault(getattr(permission, right.value)):
-            raise Unusable(f"pattern to {right.value} {fault}")
+            raise UnusableValue(f"pattern to {right.value} {fault}")
     is_new = await administration.access.put_permission(permission)
     outdated = _outdated(administration, permission.user, permission.virtual_host)
     if close:

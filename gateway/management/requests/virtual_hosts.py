@@ -3,7 +3,7 @@
 from typing import Annotated, TypeAlias
 
 from gateway.broker.access.access import Access
-from gateway.broker.access.model import Permission
+from gateway.broker.access.model import UserPermission
 from gateway.broker.hosts.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
 from gateway.management.fields import Arguments
@@ -57,7 +57,7 @@ async def put_vhost(administration: Administration, user: str, host: Described) 
     if is_new:
         everything = dict.fromkeys(("configure", "write", "read"), ".*")
         await administration.access.put_permission(
-            Permission(user=user, virtual_host=host.name, **everything)
+            UserPermission(user=user, virtual_host=host.name, **everything)
         )
     return {"is_new": is_new}
 

@@ -15,14 +15,14 @@ from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.ports import when_all_committed
 from gateway.log.records.openings import Opener
-from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
+from gateway.log.records.reading import Record, RecordReader, UnreadableSubBatch, reader_from
 from gateway.mewbase.binders.binder import Binder, ProjectionPlace
 from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.events import NoEvents, records_instead
 from gateway.mewbase.sources import EventReading, PassedOver
 from gateway.pending import Pending, run
-from gateway.settings.mewbase import BadSubBatches
+from gateway.settings.mewbase import BadSubBatchRule
 from store.errors import KeyVersionMismatch, StoreError
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Feeder:
         binder: Binder,
         ports: FeederPorts,
         change: Change | None,
-        bad_sub_batches: BadSubBatches = BadSubBatches.SKIP,
+        bad_sub_batches: BadSubBatchRule = BadSubBatchRule.SKIP,
     ) -> None:
         self.projection = projection
         self.binder = binder
@@ -179,7 +179,7 @@ class Feeder:
             stream_log,
             self._position,
             self._wake,
-            stays_at_bad=self._bad_sub_batches is BadSubBatches.FAIL,
+            stays_at_bad=self._bad_sub_batches is BadSubBatchRule.FAIL,
             opener=self._opener,
         )
         stream.watchers.add(self)
@@ -221,8 +221,8 @@ class Feeder:
                 raise _ChannelGone(str(reader.failure or "it was deleted"))
             self._woken = Pending()
             some = reader.next()
-            if isinstance(some, Unreadable):
-                if found and self._bad_sub_batches is BadSubBatches.FAIL:
+            if isinstance(some, UnreadableSubBatch):
+                if found and self._bad_sub_batches is BadSubBatchRule.FAIL:
                     break  # they are stored first
                 some = self._instead(some)
             if some is not None:
@@ -239,7 +239,7 @@ class Feeder:
         self._turns.end(time_slice)
         return found
 
-    def _instead(self, bad: Unreadable) -> list[Record]:
+    def _instead(self, bad: UnreadableSubBatch) -> list[Record]:
         """Return the records that stand for those of a sub-batch. Raises NoEvents."""
         records = records_instead(bad, self._bad_sub_batches)
         log.warning(

@@ -11,7 +11,7 @@ from gateway.pravega.early.appenders import Appenders
 from gateway.pravega.early.context import EarlyConnection, EarlyContext
 from gateway.pravega.early.reads import EarlyReads
 from gateway.pravega.early.session import Conversation, Request
-from gateway.server.front import Limits, Ports
+from gateway.server.front import ConnectionLimits, Ports
 from hutch.pravega import early_messages as m
 from hutch.pravega.early_block import Block
 from hutch.pravega.early_codec import EARLY
@@ -130,7 +130,7 @@ class EarlyKind:
 
     name = EARLY_PROTOCOL
 
-    def __init__(self, context: EarlyContext, limits: Limits) -> None:
+    def __init__(self, context: EarlyContext, limits: ConnectionLimits) -> None:
         self.context = context
         self.limits = limits
 

@@ -4,11 +4,11 @@ import logging
 from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place
+from gateway.network.listening import ListenPlace
 from gateway.pravega.port import asks_for_tokens
 from gateway.pravega.segment_access import SegmentBackend
 from gateway.pravega.traffic import AppendsUnderWay
-from gateway.server.endpoint import Endpoint
+from gateway.server.endpoint import PortEndpoint
 from gateway.server.loop.awaiting import called
 from gateway.server.port import Port
 from gateway.server.sockets import WITHOUT_LOGIN_PART, Quota
@@ -23,7 +23,9 @@ class EarlyPort(Port[SegmentBackend]):
 
     def __init__(self, settings: Settings, port: int) -> None:
         """As of `configured`; 0 lets the system pick the port."""
-        self._endpoint = Endpoint(Place(settings.early.host, port, "early.host", "early.port"))
+        self._endpoint = PortEndpoint(
+            ListenPlace(settings.early.host, port, "early.host", "early.port")
+        )
         super().__init__([self._endpoint])
         self._settings = settings
         self._under_way = AppendsUnderWay()

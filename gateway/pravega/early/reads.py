@@ -9,7 +9,7 @@ from collections import deque
 from typing import Final
 
 from gateway.pravega.early.context import EarlyConnection
-from gateway.server.front import Piece, Source
+from gateway.server.front import DeliverySource, SendPiece
 from hutch.pravega.early_messages import ReadSegment, SegmentRead
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import StoreError
@@ -36,7 +36,7 @@ class _Read:
         self.is_begun = False
 
 
-class EarlyReads(Source):
+class EarlyReads(DeliverySource):
     """Takes reads, and gives their answers to the server."""
 
     def __init__(self, connection: EarlyConnection) -> None:
@@ -113,11 +113,11 @@ class EarlyReads(Source):
 
     # As a source
 
-    def next(self, scratch: bytearray) -> Piece | None:  # noqa: ARG002  # it has its bytes
+    def next(self, scratch: bytearray) -> SendPiece | None:  # noqa: ARG002  # it has its bytes
         """Return the piece that is ready."""
         frame, self._ready = self._ready, None
         self._go_on()
-        return None if frame is None else Piece(frame)
+        return None if frame is None else SendPiece(frame)
 
     def wants_more(self) -> bool:
         """Return whether a piece is ready."""

@@ -1,7 +1,7 @@
-from gateway.server.connections.delivery cimport Delivery
+from gateway.server.connections.delivery cimport SourceQueue
 from gateway.server.connections.edge cimport Owner, PlainEdge
-from gateway.server.front cimport Source
-from gateway.server.connections.inbox cimport Inbox
+from gateway.server.front cimport DeliverySource
+from gateway.server.connections.inbox cimport ConnectionInbox
 from gateway.server.loop.schedule cimport AdaptiveSleep, Schedule
 
 cdef Py_ssize_t _NOTED_BYTES
@@ -11,9 +11,9 @@ cdef class Connection(Owner):
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
     cdef public object _shared, _limits, _keeper, _timers, _heartbeats, _call_flush, _call_deliver
     cdef public PlainEdge edge
-    cdef public Delivery _delivery
+    cdef public SourceQueue _delivery
     cdef public Schedule _schedule
-    cdef public Inbox inbox
+    cdef public ConnectionInbox inbox
     cdef public AdaptiveSleep _rest
     cdef public int pause
     cdef public Py_ssize_t _unconfirmed_count, _unconfirmed_max, _backlog_bytes, _commands_left
@@ -31,5 +31,5 @@ cdef class Connection(Owner):
     cpdef _resume(self, int reason)
     cpdef send(self, frame)
     cpdef _flush(self)
-    cpdef wake(self, Source source)
+    cpdef wake(self, DeliverySource source)
     cpdef _serve(self)

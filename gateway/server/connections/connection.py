@@ -12,12 +12,12 @@ from typing import Final, Protocol
 
 from gateway.network.transport import Transport
 from gateway.pending import Pending
-from gateway.server.connections.delivery import Delivery
+from gateway.server.connections.delivery import SourceQueue
 from gateway.server.connections.edge import Owner, PlainEdge
-from gateway.server.connections.inbox import Inbox
+from gateway.server.connections.inbox import ConnectionInbox
 from gateway.server.connections.shared import COMMANDS_READ_BYTES, NOTED_BYTES, Shared
 from gateway.server.connections.unfinished import Marks
-from gateway.server.front import OVER, Backlog, Kind, Source
+from gateway.server.front import OVER, DeliverySource, FrontKind, WriteBacklog
 from gateway.server.loop.timers import Heartbeats, Timers
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Connection(Owner):
     def __init__(
         self,
         shared: Shared,
-        kind: Kind,
+        kind: FrontKind,
         edge: PlainEdge,
         keeper: Keeper,
         peer: str,
@@ -86,8 +86,8 @@ class Connection(Owner):
         self._unconfirmed_max = kind.limits.unconfirmed_max
         self.edge = edge
         self._keeper = keeper
-        self.inbox = Inbox(shared.receive_buffer)
-        self._delivery = Delivery(edge, shared.scratch)
+        self.inbox = ConnectionInbox(shared.receive_buffer)
+        self._delivery = SourceQueue(edge, shared.scratch)
         self._timers = Timers(shared.loop)
         self._heartbeats: Heartbeats | None = None
         self.pause: int = Pause.NONE
@@ -156,8 +156,8 @@ class Connection(Owner):
     def _let_go(self) -> None:
         """Refer to nothing that refers to this, and hold no bytes: the collector may come late."""
         self.front = OVER
-        self.inbox = Inbox(self._shared.receive_buffer)
-        self._delivery = Delivery(self.edge, self._shared.scratch)
+        self.inbox = ConnectionInbox(self._shared.receive_buffer)
+        self._delivery = SourceQueue(self.edge, self._shared.scratch)
         self._heartbeats = None
         self._call_flush = self._call_deliver = _nothing
 
@@ -214,7 +214,7 @@ class Connection(Owner):
             self._pause_for(Pause.TURN)
             self._shared.loop.call_soon(self._resume, Pause.TURN)
 
-    def taken(self, count: int, backlog: Backlog | None) -> None:
+    def taken(self, count: int, backlog: WriteBacklog | None) -> None:
         """Note messages that wait for their confirm, and the backlog that took them."""
         self._unconfirmed_count += count
         self._gives_commands = False
@@ -225,7 +225,7 @@ class Connection(Owner):
         elif backlog.in_flight_bytes > _NOTED_BYTES:
             self._bound_in_flight(backlog)
 
-    def _bound_in_flight(self, backlog: Backlog) -> None:
+    def _bound_in_flight(self, backlog: WriteBacklog) -> None:
         """Stop reading when this backlog, or all together, have too much on their way."""
         if self._shared.in_flight.is_too_much(backlog):
             self._pause_for(Pause.LOG)
@@ -300,7 +300,7 @@ class Connection(Owner):
         elif self._backlog_bytes > self._limits.backlog_pause_bytes:
             self._pause_for(Pause.BACKLOG)
 
-    def wake(self, source: Source) -> None:
+    def wake(self, source: DeliverySource) -> None:
         """Ask a source for its next piece, at the end of this turn."""
         if self._is_over:
             return

@@ -4,29 +4,29 @@
 from typing import Final
 
 from gateway.server.connections.edge import PlainEdge
-from gateway.server.front import Source
+from gateway.server.front import DeliverySource
 
 _PIECES_A_TURN: Final = 8
 """Then the other connections get theirs."""
 
 
-class Delivery:
+class SourceQueue:
     """The sources of one connection that may have something to send, in turn."""
 
     def __init__(self, edge: PlainEdge, scratch: bytearray) -> None:
         self._edge = edge
         self._scratch = scratch
         # In line: first those of `_line` from its end on, then those of `_ready` from its start on.
-        self._line: list[Source] = []
-        self._ready: list[Source] = []
+        self._line: list[DeliverySource] = []
+        self._ready: list[DeliverySource] = []
 
-    def wake(self, source: Source) -> None:
+    def wake(self, source: DeliverySource) -> None:
         """Put a source in line."""
         if not source.is_queued:
             source.is_queued = True
             self._ready.append(source)
 
-    def _take(self) -> Source | None:
+    def _take(self) -> DeliverySource | None:
         """Return the next in line; None if there is none."""
         if not self._line:
             self._line, self._ready = self._ready, self._line

@@ -1,4 +1,4 @@
-cdef class Inbox:
+cdef class ConnectionInbox:
     cdef public bytearray _shared, _rest, _large
     cdef public object _shared_view
     cdef public Py_ssize_t _rest_position, _large_bytes, _filled, frames_taken

@@ -20,7 +20,7 @@ _COPIED_BYTES: Final = 8 * 1024  # so little may be copied at every read
 _NOTHING: Final = bytearray()
 
 
-class Inbox:
+class ConnectionInbox:
     """The unhandled bytes of one connection.
 
     Attributes:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from gateway.network.addresses import host_of
-from gateway.server.connections.unfinished import StrangersInput, Unfinished
-from gateway.server.front import Backlog
+from gateway.server.connections.unfinished import PreLoginInput, UnfinishedRequests
+from gateway.server.front import WriteBacklog
 from gateway.server.loop.schedule import Schedule
 from gateway.server.loop.timers import HeartbeatTimers
 
@@ -28,11 +28,11 @@ class InFlight:
 
     def __init__(self, bytes_max: int = IN_FLIGHT_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._noted: dict[Backlog, int] = {}
+        self._noted: dict[WriteBacklog, int] = {}
         self._total_bytes = 0
         self._waiting: list[Callable[[], object]] = []
 
-    def is_too_much(self, backlog: Backlog) -> bool:
+    def is_too_much(self, backlog: WriteBacklog) -> bool:
         """Note a backlog that has grown; return whether the client that did it should wait."""
         size = backlog.in_flight_bytes
         self._total_bytes += size - self._noted.get(backlog, 0)
@@ -89,15 +89,15 @@ class Shared:
     say: Say
     open_ports: dict[str, tuple[str, int]] = field(default_factory=dict)
     in_flight: InFlight = field(default_factory=InFlight)
-    strangers_input: StrangersInput = field(init=False)
+    strangers_input: PreLoginInput = field(init=False)
     heartbeats: HeartbeatTimers = field(init=False)
-    unfinished: Unfinished = field(init=False)
+    unfinished: UnfinishedRequests = field(init=False)
     commands_place: memoryview = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heartbeats", HeartbeatTimers(self.loop))
-        object.__setattr__(self, "unfinished", Unfinished(self.loop))
-        object.__setattr__(self, "strangers_input", StrangersInput(self.say))
+        object.__setattr__(self, "unfinished", UnfinishedRequests(self.loop))
+        object.__setattr__(self, "strangers_input", PreLoginInput(self.say))
         place = memoryview(self.receive_buffer)[:COMMANDS_READ_BYTES]
         object.__setattr__(self, "commands_place", place)
 

@@ -30,7 +30,7 @@ NOTHING: Final[Marks] = (0, 0)
 _Since: TypeAlias = tuple[tuple[int, float], tuple[int, float]]
 
 
-class Stranger(Protocol):
+class PreLoginConnection(Protocol):
     """Connection without a login, of any protocol."""
 
     peer: str
@@ -58,7 +58,7 @@ class Begun(Protocol):
         ...
 
 
-class Unfinished:
+class UnfinishedRequests:
     """The connections whose clients have begun something."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -107,7 +107,7 @@ class Unfinished:
             self._since[connection] = (first, second)
 
 
-class StrangersInput:
+class PreLoginInput:
     """Bytes that connections hold of clients that have not logged in, by address.
 
     If they are too many, the connection that holds most goes, of the address that holds most: what
@@ -118,7 +118,7 @@ class StrangersInput:
         """Begin with none; `say` writes a log line that any client could cause without end."""
         self._say = say
         self._bytes_max = bytes_max
-        self._held: dict[Stranger, tuple[str, int]] = {}
+        self._held: dict[PreLoginConnection, tuple[str, int]] = {}
         self._by_source: Counter[str] = Counter()
         self._total = 0
 
@@ -127,7 +127,7 @@ class StrangersInput:
         """All bytes that are held."""
         return self._total
 
-    def bound(self, connection: Stranger, held: int) -> None:
+    def bound(self, connection: PreLoginConnection, held: int) -> None:
         """Note the bytes of a connection without a login; end it, or others, if too many."""
         if held > STRANGER_BYTES_MAX:
             line = "too much before the login peer=%s bytes=%d limit=%d"
@@ -144,7 +144,7 @@ class StrangersInput:
         while self._total > self._bytes_max:
             self._end_the_largest()
 
-    def forget(self, connection: Stranger) -> None:
+    def forget(self, connection: PreLoginConnection) -> None:
         """Note that a connection has ended, or logged in."""
         if connection not in self._held:
             return

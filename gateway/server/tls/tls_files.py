@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gateway.network.certificate import Unreadable, described, revocation_list_issuer
+from gateway.network.certificate import UnreadableCertificate, described, revocation_list_issuer
 from gateway.pending import Pending
 from gateway.server.loop.threads import Threads
 from gateway.settings.errors import ConfigError, Problem
@@ -27,7 +27,7 @@ _Stamp = tuple[int, int, int]
 _NO_STAMP: Final = (0, 0, 0)
 
 
-class Unusable(Exception):
+class UnusableTlsFile(Exception):
     """The files cannot be used: which one, and why."""
 
     def __init__(self, setting: str, reason: str) -> None:
@@ -70,20 +70,20 @@ class TlsFiles:
         try:
             context.load_cert_chain(self.certificate, self.key, password=_no_password)
         except _EncryptedKey:
-            raise Unusable("--tls-key", f"{self.key} is encrypted") from None
+            raise UnusableTlsFile("--tls-key", f"{self.key} is encrypted") from None
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
                 reason = f"{self.key} is not the key of {self.certificate}"
             else:
                 reason = f"{self.certificate} and {self.key}: {error.reason or 'not PEM'}"
-            raise Unusable("--tls-cert", reason) from None
+            raise UnusableTlsFile("--tls-cert", reason) from None
 
     def _load_authorities(self, context: ssl.SSLContext, path: Path) -> None:
         _require_readable(path, "--tls-ca")
         try:
             context.load_verify_locations(cafile=path)
         except ssl.SSLError as error:
-            raise Unusable("--tls-ca", f"{path}: {error.reason or 'not PEM'}") from None
+            raise UnusableTlsFile("--tls-ca", f"{path}: {error.reason or 'not PEM'}") from None
         lists = [binascii.a2b_base64(found) for found in _REVOKED.findall(path.read_bytes())]
         if lists:
             # Of every certificate up to the root: what a revoked authority signed is refused.
@@ -107,7 +107,7 @@ def _require_readable(path: Path, flag: str) -> None:
     try:
         path.open("rb").close()
     except OSError as error:
-        raise Unusable(flag, f"cannot read {path}: {error.strerror}") from None
+        raise UnusableTlsFile(flag, f"cannot read {path}: {error.strerror}") from None
 
 
 def _warn_of_others(key: Path) -> None:
@@ -124,7 +124,7 @@ def _warn_of_others(key: Path) -> None:
 
 def _warn_of_missing(authorities: Iterable[bytes], lists: Iterable[bytes], path: Path) -> None:
     """Warn of authorities without a list: OpenSSL refuses every certificate that they signed."""
-    with suppress(Unreadable):
+    with suppress(UnreadableCertificate):
         listed = {revocation_list_issuer(each) for each in lists}
         for subject in sorted({described(each).subject for each in authorities} - listed):
             log.warning(
@@ -155,7 +155,7 @@ class TlsContexts:
         self._loop = loop
         try:
             self.current = files.context()
-        except Unusable as error:
+        except UnusableTlsFile as error:
             raise ConfigError(Problem(error.setting, error.reason)) from error
 
     @property

@@ -9,10 +9,10 @@ from gateway.network.pre_login import PreLogin
 from gateway.server.connections.edge import PlainEdge
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
-from gateway.server.front import Kind
+from gateway.server.front import FrontKind
 from gateway.server.listener import Listener
 from gateway.server.loop.threads import Threads
-from gateway.server.sockets import Places
+from gateway.server.sockets import SocketPlaces
 from gateway.server.tls.tls_edge import TlsEdge
 from gateway.server.tls.tls_files import TlsContexts
 from gateway.server.tls.tls_greeting import Greeting, lower_priority
@@ -36,8 +36,8 @@ class TlsListener(Listener):
         self,
         listening: Sequence[socket.socket],
         shared: Shared,
-        kind: Kind,
-        sockets: Places,
+        kind: FrontKind,
+        sockets: SocketPlaces,
         *,
         contexts: TlsContexts,
         user_of: UserOf,

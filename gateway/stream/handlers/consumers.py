@@ -11,7 +11,7 @@ from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvai
 from gateway.broker.groups import NO_PARTITION
 from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start, tell_removed
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from gateway.stream.consuming import Subscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
 from gateway.stream.handlers.streams import OK, locate_spec
@@ -164,7 +164,7 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
             link.require(Permission.READ, request.stream)
         link.watch(stream)
     except (BrokerError, Refusal) as error:
-        shown = InHost(request.stream, link.virtual_host_name)
+        shown = NameInHost(request.stream, link.virtual_host_name)
         log.debug("offset not stored peer=%s stream=%s reason=%s", link.peer, shown, error)
         return
     reference = request.reference.encode("utf-8", "surrogateescape")

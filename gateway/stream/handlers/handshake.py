@@ -11,7 +11,7 @@ import logging
 from itertools import islice
 from typing import Final
 
-from gateway.broker.access.authentication import LoginRefused, Peer, Refused
+from gateway.broker.access.authentication import LoginRefused, Peer, RefusalReason
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session import HEARTBEAT_S_MAX
@@ -28,12 +28,12 @@ login may hold 1,300, which took 130 KiB."""
 _DELIVER = BY_NAME["deliver"]
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _CODES = {
-    Refused.MECHANISM: ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
-    Refused.MALFORMED: ResponseCode.SASL_ERROR,
-    Refused.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
-    Refused.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
-    Refused.TOO_MANY: ResponseCode.STREAM_NOT_AVAILABLE,
-    Refused.BUSY: ResponseCode.STREAM_NOT_AVAILABLE,
+    RefusalReason.MECHANISM: ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
+    RefusalReason.MALFORMED: ResponseCode.SASL_ERROR,
+    RefusalReason.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
+    RefusalReason.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
+    RefusalReason.TOO_MANY: ResponseCode.STREAM_NOT_AVAILABLE,
+    RefusalReason.BUSY: ResponseCode.STREAM_NOT_AVAILABLE,
 }
 """Codes of refused logins. None says that a server is busy. The one that is told where the password
 was not compared is the only one that clients read as passing; to them 8 is a wrong password, and 15

@@ -9,14 +9,14 @@ from itertools import islice
 from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
-from gateway.broker.hosts.super_streams import Places
+from gateway.broker.hosts.super_streams import PartitionPlaces
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.streams.catalogue import Stream
 from gateway.broker.yielding import Slice
 from gateway.log.damage.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start
-from gateway.log.reading.plans import Border, borders_between, ends_of
+from gateway.log.reading.plans import PlanBorder, borders_between, ends_of
 from gateway.pending import Pending, start
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of, reason_of
@@ -51,7 +51,7 @@ async def describe_streams(link: Link, request: p.DescribeStreams) -> p.StreamsD
     names = await _names_of(link, request)
     described = wire_types.WrittenItems(layout_of(p.StreamDescription))
     reasons: list[str] = []
-    places = Places(link.virtual_host)
+    places = PartitionPlaces(link.virtual_host)
     pauses = _Pauses(link)
     remaining = iter(names)
     while some := list(islice(remaining, AT_ONCE)):
@@ -94,7 +94,7 @@ def _pattern_of(text: str) -> Pattern:
         raise PreconditionFailed(f"the pattern {error}") from None
 
 
-async def _described(link: Link, name: str, places: Places) -> p.StreamDescription:
+async def _described(link: Link, name: str, places: PartitionPlaces) -> p.StreamDescription:
     link.require(Permission.READ, name)
     stream = link.streams.find(name)
     extent = await link.streams.logs.extent_of(stream)
@@ -189,7 +189,7 @@ class _Plan:
         except (StoreError, LogError):
             self._refuse(StreamNotAvailable(stream.name))
 
-    def borders(self) -> Iterator[Border]:
+    def borders(self) -> Iterator[PlanBorder]:
         """Yield the borders; none of a stream that cannot be planned, or of an empty range."""
         if self._found is not None:
             yield from borders_between(*self._found, self._span_bytes)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat.differential.group_model import ModelGroup, Told
-from gateway.broker.groups import NO_PARTITION, Group, Order
+from gateway.broker.groups import NO_PARTITION, ConsumerGroup, Order
 
 STEPS = 100_000
 
@@ -39,7 +39,7 @@ class World:
     """A group, its model, and its consumers."""
 
     def __init__(self, partition_index: int) -> None:
-        self.group = Group("app", partition_index)
+        self.group = ConsumerGroup("app", partition_index)
         self.model = ModelGroup(partition_index)
         self.members: list[Consumer] = []
         self.count = 0

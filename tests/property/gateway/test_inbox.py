@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.server.connections.inbox import Inbox
+from gateway.server.connections.inbox import ConnectionInbox
 
 SHARED_BYTES = 48
 LIMIT = 400
@@ -11,7 +11,7 @@ LIMIT = 400
 
 def frames_of(data: bytes, pieces: list[int], pauses: list[bool]) -> list[bytes]:
     """Feed the inbox in pieces as a connection does, pausing before some frames."""
-    inbox = Inbox(bytearray(SHARED_BYTES))
+    inbox = ConnectionInbox(bytearray(SHARED_BYTES))
     found: list[bytes] = []
     sizes = iter(pieces)
     stops = iter(pauses)

@@ -17,7 +17,7 @@ from gateway.log.derived import index as index_module
 from gateway.log.log import StreamLog
 from gateway.log.reading.retention import Cut, remove_before
 from gateway.log.records.decompressing import CODECS
-from gateway.log.records.reading import Record, Unreadable
+from gateway.log.records.reading import Record, UnreadableSubBatch
 from gateway.log.records.writing import RecordWriter
 from hutch.formats.entries import sub_batch_at
 from hutch.formats.sub_batches import BadSubBatch, uncompressed
@@ -94,10 +94,10 @@ def packed(records: list[bytes], codec: int) -> SubBatch:
     return batch
 
 
-def flattened(found: list[list[Record] | Unreadable]) -> list[Given]:
+def flattened(found: list[list[Record] | UnreadableSubBatch]) -> list[Given]:
     flat: list[Given] = []
     for each in found:
-        if isinstance(each, Unreadable):
+        if isinstance(each, UnreadableSubBatch):
             flat.append((each.offset, each.next_offset))
         else:
             flat += each
@@ -315,13 +315,13 @@ def test_the_data_source_for_spark_sees_the_same_records(parts: list[Entry], fat
     chunk = chunk_of(*parts, timestamp_ms=1_700_000_000_123)
     seen: list[Record] = []
     for each in found:
-        if not isinstance(each, Unreadable):
+        if not isinstance(each, UnreadableSubBatch):
             seen += each
         elif fate == "raw":
             assert each.body is not None
             seen.append((each.offset, each.timestamp_ms, each.body))
     assert seen_by_spark(chunk, fate) == seen
-    bad = [each for each in found if isinstance(each, Unreadable)]
+    bad = [each for each in found if isinstance(each, UnreadableSubBatch)]
     if bad:
         with pytest.raises(UnopenedSubBatch) as raised:
             seen_by_spark(chunk)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gateway.server.connections.inbox import Inbox
+from gateway.server.connections.inbox import ConnectionInbox
 
 MIB = 1 << 20
 SHARED_BYTES = MIB
@@ -15,7 +15,7 @@ TRIES = 3
 
 def cpu_s_of(size: int) -> float:
     """Receive one frame a byte at a time, as a connection does that waits for its end."""
-    inbox = Inbox(bytearray(SHARED_BYTES))
+    inbox = ConnectionInbox(bytearray(SHARED_BYTES))
     frame = size.to_bytes(4) + bytes(size)
     before = time.process_time()
     for byte in frame:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.logs import AGAIN_S, InHost, JsonLines, RateLimitedLog, TextLines, configure
+from gateway.logs import AGAIN_S, JsonLines, NameInHost, RateLimitedLog, TextLines, configure
 from gateway.settings.model import LogFormat, LogLevel, LogsSettings
 from tests.tidy.sources import SOURCES, name_of
 
@@ -48,7 +48,7 @@ def test_a_name_cannot_turn_or_break_a_line_by_other_means() -> None:
 
 
 def test_a_stream_is_named_with_its_virtual_host_and_in_json_by_a_field_of_its_own() -> None:
-    record = record_of("stream failed stream=%s bytes=%d", InHost("orders", "eu"), 7)
+    record = record_of("stream failed stream=%s bytes=%d", NameInHost("orders", "eu"), 7)
 
     line = json.loads(JsonLines().format(record))
 

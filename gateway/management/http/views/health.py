@@ -14,7 +14,7 @@ from starlette.responses import Response
 from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import value_answer
 from gateway.management.http.call import Answer, ApiCall
-from gateway.network.certificate import Unreadable, described
+from gateway.network.certificate import UnreadableCertificate, described
 
 
 def passed(**more: object) -> Response:
@@ -118,7 +118,7 @@ def ends_of(path: Path) -> list[datetime]:
         _, _, end = described(ssl.PEM_cert_to_DER_cert(text)).validity.partition(" - ")
         ends.append(datetime.fromisoformat(end))
     if not ends:
-        raise Unreadable("no certificate")
+        raise UnreadableCertificate("no certificate")
     return ends
 
 

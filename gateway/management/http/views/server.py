@@ -5,7 +5,7 @@ import os
 import time
 from typing import Final
 
-from gateway.broker.service import Resource
+from gateway.broker.service import ScarceResource
 from gateway.management.http.answers import in_slices, value_answer
 from gateway.management.http.call import Answer, ApiCall
 from gateway.management.http.listing import listed_whole
@@ -57,8 +57,8 @@ async def _node_view(call: ApiCall) -> dict[str, object]:
         "being_drained": call.administration.service.is_draining,
         "uptime": now_ms - call.about.started_ms,
         "os_pid": str(os.getpid()),
-        "mem_alarm": Resource.MEMORY in call.administration.service.alarms,
-        "disk_free_alarm": Resource.DISK in call.administration.service.alarms,
+        "mem_alarm": ScarceResource.MEMORY in call.administration.service.alarms,
+        "disk_free_alarm": ScarceResource.DISK in call.administration.service.alarms,
         "rates_mode": "none",
         "hutch_version": call.about.version,
         "rabbitmq_version": call.about.peer_properties["version"],

@@ -6,7 +6,7 @@ from typing import Any, Final
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.naming import NAME_BYTES_MAX
-from gateway.broker.rules.arguments import InvalidArgument, StreamArguments
+from gateway.broker.rules.arguments import InvalidStreamArgument, StreamArguments
 from gateway.broker.streams.streams import Stream
 from gateway.log.names import pravega_name
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
@@ -46,7 +46,7 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
         result[ours] = str(value)
         try:
             StreamArguments.parse({ours: result[ours]}, is_strict=True)
-        except InvalidArgument as error:
+        except InvalidStreamArgument as error:
             why = "invalid_max_age" if ours == "max-age" else error  # RabbitMQ's word
             raise WrongRequest(f"invalid arg {name!r}: {why}") from None
     return result

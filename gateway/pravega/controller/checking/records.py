@@ -25,9 +25,11 @@ class Records(Registry):
         """Return the transactions of all streams, also those that are over."""
         return [some[each] for some in self.transactions.values() for each in sorted(some)]
 
-    def _keep(self, stream: StreamRecord) -> None:
+    def keep_stream(self, stream: StreamRecord) -> None:
+        """Keep a stream, also one whose scope is not there."""
         self.known_streams[stream.scope, stream.name] = stream
 
-    def _refuse(self, key: bytes, error: Exception) -> None:
+    def refuse(self, key: bytes, error: Exception) -> None:
+        """Note the key of a row that cannot be read."""
         del error
         self.refused.append(key)

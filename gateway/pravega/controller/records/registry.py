@@ -67,7 +67,7 @@ class Registry:
         ended: list[Ended] = []
         take: dict[bytes, Callable[[bytes, bytes], object]] = {
             SCOPE: lambda key, _: self.scopes.setdefault(_name_of(key), Directory()),
-            STREAM: lambda key, row: self._keep(
+            STREAM: lambda key, row: self.keep_stream(
                 _whole(_of(key, _key, StreamRecord.from_bytes(row)))
             ),
             ENDED: lambda key, row: ended.append(_of(key, _ended_key, Ended.from_bytes(row))),
@@ -86,7 +86,7 @@ class Registry:
             try:
                 take[kind + mark](key, rows[key])
             except UNREADABLE as error:
-                self._refuse(key, error)
+                self.refuse(key, error)
         self.ended.load(ended)
         for stream, some in self.transactions.items():
             ordered = sorted(some.values(), key=lambda each: each.began_ms)
@@ -145,7 +145,7 @@ class Registry:
     async def save(self, stream: StreamRecord) -> StreamRecord:
         """Write a stream as it is now; return it."""
         await self._table.write({_key(stream): stream.to_bytes()})
-        self._keep(stream)
+        self.keep_stream(stream)
         return stream
 
     async def forget(self, stream: StreamRecord) -> None:
@@ -225,7 +225,8 @@ class Registry:
         await self._table.remove([_group_key(group)])
         self._drop_group(group.scope, group.name)
 
-    def _refuse(self, key: bytes, error: Exception) -> None:
+    def refuse(self, key: bytes, error: Exception) -> None:
+        """Raise CorruptSegment for a row that cannot be read; a check goes on instead."""
         text = f"the controller's entry {key!r} cannot be read ({error!r})"
         raise CorruptSegment(f"{text}: hutch store check --repair") from None
 
@@ -251,7 +252,8 @@ class Registry:
             if not some:
                 del self._subscribed[stream]
 
-    def _keep(self, stream: StreamRecord) -> None:
+    def keep_stream(self, stream: StreamRecord) -> None:
+        """Keep a stream in its scope. Raises KeyError: the scope is not there."""
         self.scopes[stream.scope][stream.name] = stream
 
     def _keep_transaction(self, transaction: TransactionRecord) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.bridge import lane as lanes
 from gateway.bridge import routes
-from gateway.bridge.ends import Arrivals, Judge, Link, Parcel, Source, Target
+from gateway.bridge.ends import Arrivals, EndLink, Judge, Parcel, RouteSource, RouteTarget
 from hutch.formats.amqp.writing import BasicProperties, pack_message
 from tests.waiting import HANG_S
 
@@ -47,7 +47,7 @@ async def ended(work: Awaitable[Any]) -> BaseException | None:
     return (await asyncio.gather(work, return_exceptions=True))[0]
 
 
-class MemoryLink(Link):
+class MemoryLink(EndLink):
     """A connection that a test can break."""
 
     is_closed = False
@@ -56,7 +56,7 @@ class MemoryLink(Link):
         self.is_closed = True
 
 
-class MemorySource(Source[Any]):
+class MemorySource(RouteSource[Any]):
     """Gives what is put into it, and remembers what was done.
 
     Attributes:
@@ -107,7 +107,7 @@ class MemorySource(Source[Any]):
         self.settled.append("removed")
 
 
-class MemoryTarget(Target[Any]):
+class MemoryTarget(RouteTarget[Any]):
     """Keeps what it is sent; a test confirms it, or it does so itself.
 
     Attributes:
@@ -154,7 +154,7 @@ class MemoryTarget(Target[Any]):
 
 @contextmanager
 def ends_of(
-    source: Callable[..., Source[Any]], target: Callable[..., Target[Any]]
+    source: Callable[..., RouteSource[Any]], target: Callable[..., RouteTarget[Any]]
 ) -> Iterator[None]:
     """Let routes from stream to stream use these ends."""
     before = lanes.SOURCES[routes.StreamSource], lanes.TARGETS[routes.StreamTarget]

@@ -13,7 +13,7 @@ from aiormq.abc import DeliveredMessage
 
 from gateway.bridge import amqp
 from gateway.bridge.amqp import AmqpLink, QueueMessages
-from gateway.bridge.ends import BYTES_MAX, Parcel, Unreachable, first_lost
+from gateway.bridge.ends import BYTES_MAX, EndUnreachable, Parcel, first_lost
 from gateway.bridge.routes import ExchangeSource, QueueSource
 from hutch.formats.amqp.message import message_of
 from hutch.formats.amqp.values import Moment
@@ -73,7 +73,7 @@ async def test_what_a_broker_does_not_do_is_said_with_the_end(
 
     error = await ended(source_of())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith("queue 'q' at h: ")
     assert "secret" not in str(error)
 
@@ -96,7 +96,7 @@ async def test_a_closed_channel_that_is_to_acknowledge_is_a_lost_end(channel: Ch
     await channel.consumer(delivered(1))
     channel.faults["basic_ack"] = aiormq.ChannelInvalidStateError("closed")
 
-    assert isinstance(await ended(source.settle(await source.take())), Unreachable)
+    assert isinstance(await ended(source.settle(await source.take())), EndUnreachable)
 
 
 async def test_a_queue_that_is_deleted_while_it_is_read_is_lost(channel: Channel) -> None:
@@ -197,7 +197,7 @@ async def test_a_broker_that_is_not_there_is_said_without_a_password() -> None:
 
     error = await ended(AmqpLink.to(end, "r", has_confirms=False))
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith("queue 'q' at 127.0.0.1:1: ")
     assert "secret" not in str(error)
 

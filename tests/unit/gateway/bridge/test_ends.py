@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from gateway.bridge.ends import Arrivals, Parcel, Source, TakenOver, Unreachable, first_lost
+from gateway.bridge.ends import Arrivals, EndUnreachable, Parcel, RouteSource, TakenOver, first_lost
 from gateway.bridge.routes import QueueSource
 from tests.unit.gateway.bridge.bridge_rig import MemoryLink, MemorySource, ended, soon
 
@@ -46,9 +46,9 @@ async def test_waiting_for_arrivals_ends_when_any_connection_is_lost() -> None:
 
     links[1].fail(ConnectionError("it broke"))
 
-    with pytest.raises(Unreachable, match=r"^queue 'q' at h:7: it broke$"):
+    with pytest.raises(EndUnreachable, match=r"^queue 'q' at h:7: it broke$"):
         await taken
-    with pytest.raises(Unreachable, match="it broke"):
+    with pytest.raises(EndUnreachable, match="it broke"):
         await arrivals.take(links)
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -92,7 +92,7 @@ async def test_a_lost_connection_that_is_not_waited_for_is_no_error() -> None:
     [
         (ConnectionError("it broke"), "queue 'q' at h:7: it broke"),
         (TimeoutError(), "queue 'q' at h:7: TimeoutError"),
-        (Unreachable("said before"), "said before"),
+        (EndUnreachable("said before"), "said before"),
     ],
 )
 async def test_an_error_is_said_with_the_end_and_never_with_a_password(
@@ -138,10 +138,10 @@ async def test_an_end_closes_all_its_connections_the_last_first() -> None:
 async def test_a_source_may_leave_out_what_it_does_not_have() -> None:
     source = MemorySource()
 
-    assert await Source.waiting(source) is None
-    await Source.pause(source)
-    await Source.save(source)
-    assert (source.is_paused, source.saved, Source.unsaved) == (False, [], 0)
+    assert await RouteSource.waiting(source) is None
+    await RouteSource.pause(source)
+    await RouteSource.save(source)
+    assert (source.is_paused, source.saved, RouteSource.unsaved) == (False, [], 0)
 
 
 def test_parcels_are_equal_to_none_but_themselves() -> None:

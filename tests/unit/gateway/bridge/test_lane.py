@@ -11,9 +11,9 @@ from gateway.bridge import lane as lanes
 from gateway.bridge import pump as pumps
 from gateway.bridge import routes
 from gateway.bridge.amqp import BasicPublisher, QueueMessages
-from gateway.bridge.ends import TakenOver, Unreachable
-from gateway.bridge.lane import SOURCES, TARGETS, Lane, NotOpened, Stopped
-from gateway.bridge.streams import StreamRecords, StreamWriter
+from gateway.bridge.ends import EndUnreachable, TakenOver
+from gateway.bridge.lane import SOURCES, TARGETS, Lane, NotOpened, RouteStopped
+from gateway.bridge.streams import StreamRecords, StreamTargetEnd
 from gateway.bridge.topics import TopicMessages, TopicPublisher
 from tests.unit.gateway.bridge.bridge_rig import (
     ended,
@@ -51,8 +51,8 @@ def test_each_kind_of_end_has_its_class() -> None:
         "QueueTarget": BasicPublisher,
         "ExchangeTarget": BasicPublisher,
         "TopicTarget": TopicPublisher,
-        "StreamTarget": StreamWriter,
-        "SuperStreamTarget": StreamWriter,
+        "StreamTarget": StreamTargetEnd,
+        "SuperStreamTarget": StreamTargetEnd,
     }
 
 
@@ -133,7 +133,7 @@ async def test_a_source_that_cannot_tell_is_empty_when_it_has_been_quiet(
 
 @pytest.mark.parametrize("end", ["source_fails", "target_fails"])
 async def test_an_end_that_cannot_be_opened_at_the_start_ends_the_route(rig: Rig, end: str) -> None:
-    setattr(rig, end, [Unreachable("queue 'q' at h: no such queue")])
+    setattr(rig, end, [EndUnreachable("queue 'q' at h: no such queue")])
 
     error = await ended(rig.lane().run(rig.stop))
 
@@ -147,8 +147,8 @@ async def test_a_route_that_waits_tries_again_until_its_ends_are_there(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    rig.target_fails = [Unreachable("not yet")] * 5
-    rig.source_fails = [None] * 5 + [Unreachable("nor this")]
+    rig.target_fails = [EndUnreachable("not yet")] * 5
+    rig.source_fails = [None] * 5 + [EndUnreachable("nor this")]
     lane = rig.lane(waits=True)
     work = asyncio.ensure_future(lane.run(rig.stop))
 
@@ -175,7 +175,7 @@ async def test_a_lost_end_is_one_line_and_its_return_another(
     lane = rig.lane()
     work = asyncio.ensure_future(lane.run(rig.stop))
     await soon(lambda: lane.counts.is_connected)
-    rig.source_fails = [Unreachable("still away")] * 3
+    rig.source_fails = [EndUnreachable("still away")] * 3
 
     rig.sources[0].link.fail(ConnectionError("it broke"))
     await soon(lambda: len(rig.sources) == 5 and lane.counts.is_connected)
@@ -270,7 +270,7 @@ async def test_tries_are_ever_further_apart_up_to_half_a_minute(
             pass
 
     monkeypatch.setattr(asyncio, "timeout", Passed)
-    rig.target_fails = [Unreachable("away")] * 9
+    rig.target_fails = [EndUnreachable("away")] * 9
     with ends_of(rig.source, rig.target):
         await rig.lane(waits=True).run(rig.stop)
 
@@ -285,7 +285,7 @@ async def test_a_session_that_another_bridge_takes_ends_the_route(rig: Rig) -> N
     rig.sources[0].link.fail(TakenOver("topics ['a'] at h: Session taken over"))
 
     error = await ended(work)
-    assert type(error) is Stopped
+    assert type(error) is RouteStopped
     assert str(error) == (
         "another bridge takes the messages: topics ['a'] at h: Session taken over"
     )
@@ -306,7 +306,7 @@ async def test_an_old_broker_that_ends_a_session_again_and_again_has_another_cli
         rig.sources[-1].link.fail(ConnectionError("closed"))
     error = await ended(work)
 
-    assert type(error) is Stopped
+    assert type(error) is RouteStopped
     assert str(error).startswith("another bridge takes the messages")
 
 
@@ -348,7 +348,7 @@ async def test_the_pause_is_short_again_when_a_route_was_back(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lanes, "PAUSE_S_MAX", 0.004)
-    rig.target_fails = [Unreachable("away")] * 4
+    rig.target_fails = [EndUnreachable("away")] * 4
     lane = rig.lane(waits=True)
     work = asyncio.ensure_future(lane.run(rig.stop))
     await soon(lambda: lane._pause_s == 0.004)

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.bridge import lane as lanes
 from gateway.bridge.ends import Parcel
-from gateway.bridge.lane import Stopped
+from gateway.bridge.lane import RouteStopped
 from hutch.formats.amqp.message import message_of
 from tests.unit.gateway.bridge.bridge_rig import (
     ended,
@@ -38,7 +38,7 @@ async def test_a_refused_message_stops_the_route_with_its_place(rig: Rig) -> Non
 
     error = await ended(rig.lane().run(rig.stop))
 
-    assert type(error) is Stopped
+    assert type(error) is RouteStopped
     assert str(error) == (
         "a message was refused: too large, stream s, offset 1;"
         " `refused` of the route says what to do with such messages"
@@ -132,7 +132,7 @@ async def test_a_stream_of_refused_messages_that_refuses_one_stops_the_route(rig
 
     error = await ended(rig.lane(refused=DEAD).run(rig.stop))
 
-    assert type(error) is Stopped
+    assert type(error) is RouteStopped
     assert str(error) == "the stream of refused messages refuses one: no rights"
     assert rig.sources[0].settled == [0]
 

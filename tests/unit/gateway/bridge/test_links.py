@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.bridge import links
-from gateway.bridge.ends import Unreachable, first_lost
+from gateway.bridge.ends import EndUnreachable, first_lost
 from gateway.bridge.links import StreamEnd, StreamLink
 from gateway.bridge.routes import StreamSource, SuperStreamSource
 from hutch.client import Endpoint
@@ -113,7 +113,7 @@ async def test_a_connection_of_no_further_use_is_lost(
 
     error = await asyncio.wait_for(ended(first_lost([link])), HANG_S)
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith(f"stream 's' at 127.0.0.1:{server.port}: ")
     assert link.client.fileno() < 0
 
@@ -126,7 +126,7 @@ async def test_an_answer_that_does_not_come_is_a_lost_end(
     server.handlers["stream_stats"] = lambda _talk, _asked: None
     link = await link_of(server, [])
 
-    with pytest.raises(Unreachable, match="did not answer in time"):
+    with pytest.raises(EndUnreachable, match="did not answer in time"):
         link.ask(m.StreamStatsReply, "stream_stats", m.StreamStats("s"))
 
     await link.close()
@@ -160,7 +160,7 @@ async def test_a_wrong_password_is_a_line_without_it(
 
     error = await ended(reader(server).open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert words in str(error)
     assert "secret" not in str(error)
     assert "\n" not in str(error)
@@ -171,7 +171,7 @@ async def test_a_server_that_is_not_there_is_a_line() -> None:
 
     error = await ended(Reader(route(source=end), end).open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert "Connection refused" in str(error)
 
 
@@ -234,7 +234,7 @@ async def test_a_stream_without_a_leader_is_a_line(
 
     error = await ended(end.open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith(f"stream 's' at 127.0.0.1:{server.port}: stream 's': ")
     assert words in str(error)
     await end.close()
@@ -255,7 +255,7 @@ async def test_a_super_stream_that_cannot_be_read_is_a_line(
 
     error = await ended(end.open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith(f"super stream 'all' at 127.0.0.1:{server.port}")
     assert words in str(error)
     await end.close()
@@ -291,7 +291,7 @@ async def test_a_place_that_cannot_be_resolved_is_a_line(server: BridgeServer) -
     link = await link_of(server, [])
     assert link.place_of("s", FIRST) == 0
 
-    with pytest.raises(Unreachable, match=r"stream 's' at .*: stream 'none': .* does not exist"):
+    with pytest.raises(EndUnreachable, match=r"stream 's' at .*: stream 'none': .* does not exist"):
         link.place_of("none", FIRST)
 
     await link.close()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gateway.bridge import progress as shown
 from gateway.bridge.lane import Lane
-from gateway.bridge.progress import Progress, summary
+from gateway.bridge.progress import RouteProgress, summary
 from tests.unit.gateway.bridge.bridge_rig import route
 
 
@@ -36,7 +36,7 @@ def test_in_a_pipe_there_is_a_line_for_each_route_each_ten_seconds(
 ) -> None:
     assert shown.LINE_S == 10
     caplog.set_level(logging.INFO)
-    progress = Progress(lanes)
+    progress = RouteProgress(lanes)
     lanes[0].counts.delivered, lanes[0].counts.refused = 1_000, 3
     lanes[0].counts.repeated, lanes[0].counts.under_way = 2, 7
     lanes[1].counts.waiting = 5
@@ -61,7 +61,7 @@ def test_the_rate_is_that_since_the_line_before(
     caplog.set_level(logging.INFO)
     moment = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: moment)
-    progress = Progress(lanes[:1])
+    progress = RouteProgress(lanes[:1])
     for delivered in (1_000, 1_500):
         lanes[0].counts.delivered = delivered
         moment += 10
@@ -75,7 +75,7 @@ def test_a_terminal_shows_a_table_with_a_row_for_each_route(
     lanes: list[Lane], terminal: io.StringIO, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    progress = Progress(lanes)
+    progress = RouteProgress(lanes)
     lanes[0].counts.delivered, lanes[0].counts.under_way = 12_345, 7
     lanes[1].counts.waiting = 5
     progress._before = dict.fromkeys(lanes, (0, time.monotonic() - 1_000_000))

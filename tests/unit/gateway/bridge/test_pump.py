@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.bridge import pump as pumps
-from gateway.bridge.ends import BYTES_MAX, Parcel, Unreachable
+from gateway.bridge.ends import BYTES_MAX, EndUnreachable, Parcel
 from tests.unit.gateway.bridge.bridge_rig import (
     ended,
     parcel,
@@ -279,7 +279,7 @@ async def test_no_confirm_for_long_is_found_and_said(
 
     error = await ended(rig.work)
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert re.fullmatch(r"no confirm for \d+ s, 3 messages under way", str(error))
 
 
@@ -325,7 +325,7 @@ async def test_a_lost_end_ends_the_work(make: Callable[..., Rig], end: str) -> N
     getattr(rig, end).link.fail(ConnectionError("it broke"))
 
     error = await ended(rig.work)
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).endswith("at h: it broke")
 
 
@@ -338,7 +338,7 @@ async def test_a_lost_target_ends_the_work_while_there_is_no_room(
 
     rig.target.link.fail(ConnectionError("it broke"))
 
-    assert isinstance(await ended(rig.work), Unreachable)
+    assert isinstance(await ended(rig.work), EndUnreachable)
 
 
 async def test_what_ends_the_work_may_be_anything(make: Callable[..., Rig]) -> None:
@@ -358,7 +358,7 @@ async def test_an_error_of_a_source_that_acknowledges_ends_the_work(
     rig = make()
 
     async def broken(_parcels: object) -> None:
-        raise Unreachable("the channel is closed")
+        raise EndUnreachable("the channel is closed")
 
     monkeypatch.setattr(rig.source, "settle", broken)
     rig.put(0)
@@ -379,7 +379,7 @@ async def test_an_acknowledgement_that_fails_behind_a_lost_target_is_no_complain
 
     async def settle(_parcels: object) -> None:
         await fails.wait()
-        raise Unreachable("the channel is closed")
+        raise EndUnreachable("the channel is closed")
 
     monkeypatch.setattr(rig.source, "settle", settle)
     rig.put(0)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from gateway.bridge.ends import Parcel, Unreachable
+from gateway.bridge.ends import EndUnreachable, Parcel
 from tests.unit.gateway.bridge.bridge_rig import (
     ended,
     soon,
@@ -102,4 +102,4 @@ async def test_a_target_that_is_lost_at_the_end_ends_the_wait(make: Callable[...
 
     rig.target.link.fail(ConnectionError("it broke"))
 
-    assert isinstance(await ended(finish), Unreachable)
+    assert isinstance(await ended(finish), EndUnreachable)

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.bridge import lane as lanes
 from gateway.bridge import routes, running
-from gateway.bridge.ends import Parcel, Unreachable
+from gateway.bridge.ends import EndUnreachable, Parcel
 from gateway.command_line import complain
 from tests.unit.gateway.bridge.bridge_rig import (
     MemorySource,
@@ -123,7 +123,7 @@ def test_a_signal_ends_all_routes_well(
 def test_a_route_that_cannot_begin_is_a_line_and_ends_the_others(
     rig: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rig.fails["two"] = Unreachable("queue 'q' at h: no such\nqueue")
+    rig.fails["two"] = EndUnreachable("queue 'q' at h: no such\nqueue")
 
     assert running.run(named("one", "two")) == 2
 
@@ -134,7 +134,7 @@ def test_a_route_that_cannot_begin_is_a_line_and_ends_the_others(
 def test_a_route_that_waits_does_not_end_the_others(
     rig: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rig.fails["two"] = Unreachable("not yet")
+    rig.fails["two"] = EndUnreachable("not yet")
     thread = when(lambda: rig.is_settled("one"), terminate)
 
     assert running.run(named("one", "two"), waits=True) == 0
@@ -181,7 +181,7 @@ def test_a_mistake_of_ours_is_logged_whole_and_the_others_go_on(
 
 def test_of_several_exit_statuses_the_highest_counts(rig: Rig) -> None:
     rig.refuses.add("one")
-    rig.fails["two"] = Unreachable("no such queue")
+    rig.fails["two"] = EndUnreachable("no such queue")
 
     assert running.run(named("one", "two")) == 2
 
@@ -214,12 +214,12 @@ def test_a_route_that_does_not_end_is_left_behind(
     assert "the route does not end in time route=one" in caplog.messages
     goes_on.set()
     for each in threading.enumerate():
-        if isinstance(each, running.Worker):
+        if isinstance(each, running.RouteWorker):
             each.join(HANG_S)
 
 
 def test_a_route_that_has_ended_may_be_told_to(rig: Rig) -> None:
-    worker = running.Worker(lanes.Lane(route(), waits=False, until_empty=True))
+    worker = running.RouteWorker(lanes.Lane(route(), waits=False, until_empty=True))
     worker.start()
     worker.join(HANG_S)
 
@@ -272,7 +272,7 @@ def test_removing_where_that_is_not_possible_is_a_line(
     rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(_source: object) -> None:
-        raise Unreachable("queue 'q' at h: no rights")
+        raise EndUnreachable("queue 'q' at h: no rights")
 
     monkeypatch.setattr(MemorySource, "remove", refused)
 

@@ -7,12 +7,12 @@ import pytest
 
 from compat.clients.expected import BY_HASH
 from gateway.bridge import streams
-from gateway.bridge.ends import Parcel, Unreachable, first_lost
+from gateway.bridge.ends import EndUnreachable, Parcel, first_lost
 from gateway.bridge.routes import (
     StreamTarget,
     SuperStreamTarget,
 )
-from gateway.bridge.streams import StreamWriter
+from gateway.bridge.streams import StreamTargetEnd
 from hutch.formats.amqp.basic import basic_of
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -40,7 +40,7 @@ class Writing:
         fields = {"uri": uri(server)} | ({} if "super_stream" in given else {"stream": "s"})
         self.end = kind.model_validate(fields | given)
         self.said: list[tuple[object, str | None]] = []
-        self.target = StreamWriter(
+        self.target = StreamTargetEnd(
             route(target=self.end),
             self.end,
             lambda parcel, refusal: self.said.append((parcel.mark, refusal)),
@@ -175,7 +175,7 @@ async def test_a_route_has_no_more_publishers_than_a_connection(
     writing = await opened(server)
     writing.target.send([of_stream(0, "a")])
 
-    with pytest.raises(Unreachable, match="a route has at most 2 publishers"):
+    with pytest.raises(EndUnreachable, match="a route has at most 2 publishers"):
         writing.target.send([of_stream(0, "b")])
 
     await writing.target.close()
@@ -196,7 +196,7 @@ async def test_a_stream_is_made_if_the_route_says_so(
     error = await ended(writing.target.open())
 
     if arguments is None:
-        assert isinstance(error, Unreachable)
+        assert isinstance(error, EndUnreachable)
         assert "does not exist" in str(error)
         assert server.made == []
     else:
@@ -220,7 +220,7 @@ async def test_a_stream_that_cannot_be_made_is_a_line(server: BridgeServer) -> N
 
     error = await ended(writing.target.open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith(f"stream 's' at 127.0.0.1:{server.port}: `create`: ")
     await writing.target.close()
 
@@ -231,7 +231,7 @@ async def test_a_missing_right_is_told_at_the_start(server: BridgeServer) -> Non
 
     error = await ended(writing.target.open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert "stream 's'" in str(error)
     await writing.target.close()
 

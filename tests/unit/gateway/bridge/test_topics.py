@@ -11,7 +11,7 @@ from paho.mqtt.client import MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from gateway.bridge.ends import TakenOver, Unreachable
+from gateway.bridge.ends import EndUnreachable, TakenOver
 from gateway.bridge.routes import TopicsSource
 from gateway.bridge.topics import MqttLink, TopicMessages, paho_of
 from hutch.formats.mqtt import MqttMessage, pack_mqtt
@@ -56,7 +56,7 @@ async def test_a_broker_that_is_not_there_is_said_without_a_password() -> None:
 
     error = await ended(MqttLink.to(end, 1, lambda _: None))
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith("topics ['a'] at 127.0.0.1:1: ")
     assert "refused" in str(error)
     assert "secret" not in str(error)
@@ -64,7 +64,7 @@ async def test_a_broker_that_is_not_there_is_said_without_a_password() -> None:
 
 @pytest.mark.parametrize(
     ("why", "kind"),
-    [("Session taken over", TakenOver), ("Server shutting down", Unreachable)],
+    [("Session taken over", TakenOver), ("Server shutting down", EndUnreachable)],
 )
 async def test_a_session_that_another_client_takes_is_told_apart(
     why: str, kind: type[Exception]
@@ -109,7 +109,7 @@ async def test_a_topic_that_the_broker_refuses_is_said(rig: Rig, refusal: Any) -
 
     error = await ended(TopicMessages(route(source=SOURCE), SOURCE).open())
 
-    assert isinstance(error, Unreachable)
+    assert isinstance(error, EndUnreachable)
     assert str(error).startswith("topics ['a/#', 'b'] at h: the broker refuses 'a/#': ")
 
 

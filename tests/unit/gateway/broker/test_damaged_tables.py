@@ -8,9 +8,9 @@ from gateway.broker.access.access import open_access
 from gateway.broker.connections import Connections
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.rules.policies import open_policies
-from gateway.broker.streams.catalogue import Catalogue
+from gateway.broker.streams.catalogue import StreamCatalogue
 from gateway.broker.streams.openings import Openings
-from gateway.broker.yielding import Turns
+from gateway.broker.yielding import TurnBudget
 from gateway.log.names import policy_table, server_table, tracking_key, writer_of
 from hutch.formats.chunk import event_number
 from store.api import TableEntry
@@ -38,13 +38,13 @@ def harmed(rig: LogRig, written: bytes) -> LogRig:
     return LogRig(rig.directory)
 
 
-async def _load(table: KeptTable | Catalogue) -> None:
+async def _load(table: KeptTable | StreamCatalogue) -> None:
     await table.load()
 
 
-@pytest.mark.parametrize("kind", [KeptTable, Catalogue])
+@pytest.mark.parametrize("kind", [KeptTable, StreamCatalogue])
 def test_a_table_that_has_lost_entries_is_refused_with_the_way_out(
-    rig: LogRig, kind: type[KeptTable | Catalogue]
+    rig: LogRig, kind: type[KeptTable | StreamCatalogue]
 ) -> None:
     put(rig, "t", b"amq.one", b"one")
     put(rig, "t", b"amq.two", b"two")
@@ -99,7 +99,7 @@ def test_a_damaged_policy_is_told_in_one_line(rig: LogRig, value: bytes) -> None
     put(rig, policy_table("/"), b"p", value)
 
     with pytest.raises(CorruptSegment, match=r"the entry b'p' of the table '.*' is damaged"):
-        rig.run(open_policies(rig.store, "/", Turns(rig.loop.call_soon)))
+        rig.run(open_policies(rig.store, "/", TurnBudget(rig.loop.call_soon)))
 
 
 def openings_of(rig: LogRig, streams: list[tuple[str, int]]) -> Openings:

@@ -3,7 +3,13 @@
 import pytest
 
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.groups import NO_PARTITION, Group, Groups, Order, partition_index
+from gateway.broker.groups import (
+    NO_PARTITION,
+    ConsumerGroup,
+    ConsumerGroups,
+    Order,
+    partition_index,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +64,9 @@ def steps_down(member: Consumer) -> Order:
     return Order(member, is_active=False)
 
 
-def group_of(partition_index: int, *members: Consumer) -> Group:
+def group_of(partition_index: int, *members: Consumer) -> ConsumerGroup:
     """A group whose hand-overs are all over."""
-    group = Group("app", partition_index)
+    group = ConsumerGroup("app", partition_index)
     for member in members:
         group.join(member)
         while isinstance(group.active, Consumer) and group.is_stepping_down:
@@ -72,7 +78,7 @@ def group_of(partition_index: int, *members: Consumer) -> Group:
 
 
 def test_the_first_to_join_starts_and_the_others_wait() -> None:
-    group = Group("app", NO_PARTITION)
+    group = ConsumerGroup("app", NO_PARTITION)
 
     assert group.join(A) == starts(A)
     assert group.join(B) is None
@@ -180,7 +186,7 @@ def test_a_waiting_one_that_goes_can_cost_the_active_one_its_place() -> None:
 
 
 def test_a_group_is_a_stream_and_a_name() -> None:
-    groups = Groups()
+    groups = ConsumerGroups()
 
     assert groups.join(1, "app", NO_PARTITION, A) == starts(A)
     assert groups.join(1, "other", NO_PARTITION, B) == starts(B)
@@ -194,7 +200,7 @@ def test_a_group_is_a_stream_and_a_name() -> None:
 
 
 def test_a_group_has_one_partition_index_while_it_has_members() -> None:
-    groups = Groups()
+    groups = ConsumerGroups()
     groups.join(1, "app", 0, A)
 
     with pytest.raises(PreconditionFailed, match="partition index 0, not -1"):
@@ -205,7 +211,7 @@ def test_a_group_has_one_partition_index_while_it_has_members() -> None:
 
 
 def test_of_a_group_without_members_nothing_is_left() -> None:
-    groups = Groups()
+    groups = ConsumerGroups()
     groups.join(1, "app", 0, A)
     groups.join(1, "other", 0, B)
 
@@ -217,7 +223,7 @@ def test_of_a_group_without_members_nothing_is_left() -> None:
 
 
 def test_in_the_groups_of_a_stream_that_is_gone_nobody_follows() -> None:
-    groups = Groups()
+    groups = ConsumerGroups()
     groups.join(1, "app", NO_PARTITION, A)
     groups.join(1, "app", NO_PARTITION, B)
     groups.join(2, "app", NO_PARTITION, C)

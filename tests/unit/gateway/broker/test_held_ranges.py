@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.service import Resource
+from gateway.broker.service import ScarceResource
 from gateway.broker.streams.retention_holds import HOLD_S
 from hutch.stream import messages as m
 from hutch.stream import pipeline as p
@@ -123,7 +123,7 @@ def test_a_full_disk_lets_it_go_and_the_log_says_so(
     assert first_chunk(client) == 0
     assert "planned records are removed" not in caplog.text
 
-    client.broker.service.set_alarm(Resource.DISK)
+    client.broker.service.set_alarm(ScarceResource.DISK)
     tick(client.broker)
 
     assert first_chunk(client) == 3

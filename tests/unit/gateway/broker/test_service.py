@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.connections import Connections
-from gateway.broker.service import About, ListenerBlocked, Resource, Service
+from gateway.broker.service import About, ListenerBlocked, ScarceResource, ServiceState
 from tests.unit.gateway.broker.access.access_rig import Client
 
 
@@ -38,9 +38,9 @@ def hatch() -> Hatch:
 
 
 @pytest.fixture
-def service(hatch: Hatch) -> Service:
-    made = Service(Connections())
-    made.add_door(hatch)
+def service(hatch: Hatch) -> ServiceState:
+    made = ServiceState(Connections())
+    made.add_listener(hatch)
     return made
 
 
@@ -48,23 +48,23 @@ def test_the_disk_alarm_holds_everybody_and_the_memory_alarm_nobody() -> None:
     connections = Connections()
     client = Client("x")
     connections.add(client)
-    service = Service(connections)
+    service = ServiceState(connections)
 
-    service.set_alarm(Resource.MEMORY)
+    service.set_alarm(ScarceResource.MEMORY)
     before = service.takes_publishers
-    service.set_alarm(Resource.DISK)
-    service.set_alarm(Resource.DISK)
+    service.set_alarm(ScarceResource.DISK)
+    service.set_alarm(ScarceResource.DISK)
     assert (before, service.takes_publishers) == (True, False)
-    assert service.alarms == [Resource.DISK, Resource.MEMORY]
-    service.clear_alarm(Resource.DISK)
-    service.clear_alarm(Resource.DISK)
-    service.clear_alarm(Resource.MEMORY)
+    assert service.alarms == [ScarceResource.DISK, ScarceResource.MEMORY]
+    service.clear_alarm(ScarceResource.DISK)
+    service.clear_alarm(ScarceResource.DISK)
+    service.clear_alarm(ScarceResource.MEMORY)
 
     assert client.events == ["held", "released"]
     assert (service.takes_publishers, service.alarms) == (True, [])
 
 
-def test_a_drain_shuts_the_doors_and_cuts_nobody(service: Service, hatch: Hatch) -> None:
+def test_a_drain_shuts_the_doors_and_cuts_nobody(service: ServiceState, hatch: Hatch) -> None:
     service.drain()
     service.drain()
     assert (hatch.is_shut, service.is_draining, hatch.cuts) == (True, True, 0)
@@ -74,7 +74,9 @@ def test_a_drain_shuts_the_doors_and_cuts_nobody(service: Service, hatch: Hatch)
     assert (hatch.is_shut, service.is_draining) == (False, False)
 
 
-def test_a_stop_cuts_everybody_and_only_a_start_ends_it(service: Service, hatch: Hatch) -> None:
+def test_a_stop_cuts_everybody_and_only_a_start_ends_it(
+    service: ServiceState, hatch: Hatch
+) -> None:
     assert service.stop() == 3
     service.revive()
     assert (hatch.is_shut, service.is_stopped) == (True, True)
@@ -84,7 +86,7 @@ def test_a_stop_cuts_everybody_and_only_a_start_ends_it(service: Service, hatch:
     assert (hatch.is_shut, service.is_stopped) == (False, False)
 
 
-def test_a_start_does_not_end_a_drain(service: Service, hatch: Hatch) -> None:
+def test_a_start_does_not_end_a_drain(service: ServiceState, hatch: Hatch) -> None:
     service.drain()
     service.stop()
     service.start()
@@ -95,7 +97,9 @@ def test_a_start_does_not_end_a_drain(service: Service, hatch: Hatch) -> None:
     assert not hatch.is_shut
 
 
-def test_a_door_whose_address_is_taken_leaves_all_as_it_was(service: Service, hatch: Hatch) -> None:
+def test_a_door_whose_address_is_taken_leaves_all_as_it_was(
+    service: ServiceState, hatch: Hatch
+) -> None:
     service.drain()
     hatch.is_taken = True
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from gateway.broker import yielding as slices
-from gateway.broker.yielding import THINGS_A_TURN, Slice, Turns
+from gateway.broker.yielding import THINGS_A_TURN, Slice, TurnBudget
 from gateway.pending import Pending, start
 
 
@@ -59,7 +59,7 @@ class Loop:
 
     def __init__(self) -> None:
         self.now_s = 100.0
-        self.turns = Turns(self._next_turn)
+        self.turns = TurnBudget(self._next_turn)
         self.looks: list[list[str]] = [[]]
         self._next: list[Callable[[], object]] = []
         self._slice = Slice(every=1)

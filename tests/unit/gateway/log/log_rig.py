@@ -20,7 +20,7 @@ from gateway.log.derived.index import NO_END
 from gateway.log.derived.snapshot import Snapshot
 from gateway.log.derived.tracking import open_tracking
 from gateway.log.log import StreamLog
-from gateway.log.open_chunk import ChunkBuffers, Delivery
+from gateway.log.open_chunk import ChunkBuffers, ChunkDelivery
 from gateway.log.ports import LogPorts
 from gateway.log.reading.cursor import Cursor
 from gateway.log.recovery.log_opening import LogNames, LogSettings, open_log
@@ -291,10 +291,10 @@ class Tap:
     def _woken(self) -> None:
         self.wake_count += 1
 
-    def next(self) -> Delivery | None:
+    def next(self) -> ChunkDelivery | None:
         return self.cursor.next(self._scratch)
 
-    def await_next(self) -> Delivery:
+    def await_next(self) -> ChunkDelivery:
         """The next delivery, as soon as there is one."""
         while True:
             woken = self.wake_count
@@ -330,7 +330,7 @@ class Tap:
         return found
 
 
-def bytes_of(delivery: Delivery) -> bytes:
+def bytes_of(delivery: ChunkDelivery) -> bytes:
     """Header and data of a delivery; its region is read and released."""
     data = delivery.head
     if delivery.region is not None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.log.open_chunk import Delivery
+from gateway.log.open_chunk import ChunkDelivery
 from tests.chunks import SubBatch, chunk_of
 from tests.unit.gateway.log.log_rig import LogRig, bytes_of, put
 
@@ -69,7 +69,7 @@ def test_readers_have_company_if_several_of_them_waited(rig: LogRig, count: int)
 def test_what_is_shared_is_so_until_the_end_of_the_turn(rig: LogRig) -> None:
     readers = rig.create().readers
 
-    first, second, third = (Delivery(place, place + 1, 4, b"head") for place in range(3))
+    first, second, third = (ChunkDelivery(place, place + 1, 4, b"head") for place in range(3))
 
     readers.share(0, 10, first)
     readers.share(10, 20, second)

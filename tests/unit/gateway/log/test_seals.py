@@ -11,7 +11,7 @@ from gateway.log.derived import index as index_module
 from gateway.log.derived.filters import SubscriptionFilter
 from gateway.log.names import writer_of
 from gateway.log.reading.locations import StartKind, locate
-from gateway.log.reading.retention import Limits, find_cut
+from gateway.log.reading.retention import RetentionLimits, find_cut
 from gateway.log.recovery.log_opening import LogNames
 from hutch.formats.chunk import event_number, seal_seed
 from store.errors import CorruptSegment
@@ -353,7 +353,7 @@ def test_a_time_that_was_damaged_lets_nothing_seem_too_old(
     rig = make_rig(rig.directory)
     log = rig.open()
 
-    limits = Limits(max_bytes=None, max_age_ms=100, unit_bytes=2 * size)
+    limits = RetentionLimits(max_bytes=None, max_age_ms=100, unit_bytes=2 * size)
     assert rig.run(find_cut(log, limits, 1_050)) is None
 
 

@@ -3,7 +3,7 @@
 import bson
 import pytest
 
-from gateway.log.records.reading import Unreadable
+from gateway.log.records.reading import UnreadableSubBatch
 from gateway.log.records.writing import RECORD_BYTES_MAX
 from gateway.mewbase.events import (
     CONTENT_TYPE,
@@ -14,7 +14,7 @@ from gateway.mewbase.events import (
     record_of,
     records_instead,
 )
-from gateway.settings.mewbase import EVENT_BYTES_MAX, BadSubBatches
+from gateway.settings.mewbase import EVENT_BYTES_MAX, BadSubBatchRule
 from hutch.formats.amqp.message import Body, message_of
 from hutch.formats.amqp.sections import TooManySections
 from hutch.formats.amqp.writing import BasicProperties, pack_message, section, symbol, text
@@ -71,26 +71,26 @@ def test_anything_else_is_wrapped() -> None:
 
 @pytest.mark.parametrize("body", [b"\x1f\x8b garbage", b"", EVENTS[1], record_of(EVENTS[1])])
 def test_what_was_sent_as_a_sub_batch_is_one_event_of_its_bytes(body: bytes) -> None:
-    bad = Unreadable(10, 14, 1_000, "a publisher sent a sub-batch that …", body)
+    bad = UnreadableSubBatch(10, 14, 1_000, "a publisher sent a sub-batch that …", body)
 
-    ((position, timestamp_ms, record),) = records_instead(bad, BadSubBatches.RAW)
+    ((position, timestamp_ms, record),) = records_instead(bad, BadSubBatchRule.RAW)
 
     assert (position, timestamp_ms) == (10, 1_000)
     assert bson.decode(event_of(record)) == {"data": body}
-    assert records_instead(bad, BadSubBatches.SKIP) == []
+    assert records_instead(bad, BadSubBatchRule.SKIP) == []
 
 
 def test_a_reader_that_begins_within_a_bad_sub_batch_gets_nothing_of_it() -> None:
-    bad = Unreadable(12, 14, 1_000, "a publisher sent a sub-batch that …", None)
+    bad = UnreadableSubBatch(12, 14, 1_000, "a publisher sent a sub-batch that …", None)
 
-    assert records_instead(bad, BadSubBatches.RAW) == []
+    assert records_instead(bad, BadSubBatchRule.RAW) == []
 
 
 def test_where_nothing_may_stand_for_events_the_place_and_the_setting_are_named() -> None:
-    bad = Unreadable(10, 14, 1_000, "a publisher sent a sub-batch that …", b"")
+    bad = UnreadableSubBatch(10, 14, 1_000, "a publisher sent a sub-batch that …", b"")
 
     with pytest.raises(NoEvents, match=r"^at position 10 a publisher sent .* mewbase\.bad_sub_bat"):
-        records_instead(bad, BadSubBatches.FAIL)
+        records_instead(bad, BadSubBatchRule.FAIL)
 
 
 def data_sections(count: int) -> bytes:

@@ -8,7 +8,7 @@ import bson
 import pytest
 
 from gateway.log.names import binder_table
-from gateway.log.records.openings import Room
+from gateway.log.records.openings import OpeningRoom
 from gateway.mewbase.binders.binder import Binder, Changed, ProjectionPlace, open_binder
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.query import Query
@@ -34,7 +34,8 @@ class Rig:
         self.binder: Binder = rig.run(open_binder("b", rig.store, binder_table("/", "b")))
         self.ended: list[str] = []
         self.results: list[dict[str, Any]] = []
-        self.sources = SourcePorts(self, EventReading(self.wait, Room(0, no_thread, self.wait)))  # type: ignore[arg-type]
+        reading = EventReading(self.wait, OpeningRoom(0, no_thread, self.wait))
+        self.sources = SourcePorts(self, reading)  # type: ignore[arg-type]
         self._position = 0
         self._is_woken = False
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from gateway.log.records.openings import Room
+from gateway.log.records.openings import OpeningRoom
 from gateway.mewbase.sources import EventReading, Holding, PassedOver, SourcePorts
 from gateway.pending import Pending, start
 
@@ -59,7 +59,7 @@ def no_thread(make: object) -> NoReturn:
 
 
 def test_one_reader_works_after_the_other(times: Times) -> None:
-    reading = EventReading(times.wait, Room(0, no_thread, times.wait))
+    reading = EventReading(times.wait, OpeningRoom(0, no_thread, times.wait))
     answers: list[Pending[int]] = [Pending() for _ in range(3)]
     begun: list[int] = []
 
@@ -135,7 +135,7 @@ def test_a_reader_lets_go_when_its_client_takes_nothing(times: Times) -> None:
 
 
 def test_a_connection_opens_its_sub_batches_by_itself(times: Times) -> None:
-    reading = EventReading(times.wait, Room(0, no_thread, times.wait))
+    reading = EventReading(times.wait, OpeningRoom(0, no_thread, times.wait))
     one, other = (SourcePorts(times, reading) for _ in range(2))  # type: ignore[arg-type]
     assert one.opener is not other.opener
     assert one.reading is other.reading

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from compat.certificates import CLIENT_NAME, CLIENT_SUBJECT, Authority, name
 from gateway.network.certificate import (
     AlternativeName,
-    Unreadable,
+    UnreadableCertificate,
     alternative_name,
     common_name,
     described,
@@ -146,7 +146,7 @@ def test_without_alternative_names_none_is_found(signed: Make) -> None:
 def test_every_cut_of_a_certificate_is_told(signed: Make) -> None:
     certificate = signed()
     for end in range(len(certificate)):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableCertificate):
             distinguished_name(certificate[:end])
 
 
@@ -164,7 +164,7 @@ def test_a_damaged_certificate_is_unreadable_or_read(signed: Make) -> None:
             for find in (distinguished_name, common_name, described, *kinds):
                 try:
                     find(bytes(damaged))
-                except Unreadable:
+                except UnreadableCertificate:
                     refused.add(place)
     assert 0 in refused
     assert len(certificate) - 1 not in refused

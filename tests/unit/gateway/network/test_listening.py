@@ -8,7 +8,7 @@ import pytest
 
 from gateway.network import listening
 from gateway.network.listening import (
-    Place,
+    ListenPlace,
     address_of,
     begin_without_pacing,
     bind,
@@ -58,7 +58,7 @@ def test_the_setting_to_blame_is_the_port_if_it_is_taken_and_the_host_if_it_is_n
 def test_a_place_that_is_taken_is_blamed_on_its_setting() -> None:
     with bind("127.0.0.1", 0) as taken:
         taken.listen()
-        place = Place("127.0.0.1", taken.getsockname()[1], "wire.host", "wire.port")
+        place = ListenPlace("127.0.0.1", taken.getsockname()[1], "wire.host", "wire.port")
         with pytest.raises(ConfigError) as refusal:
             place.bind()
     [(setting, _)] = refusal.value.problems
@@ -70,13 +70,13 @@ def test_each_port_that_cannot_be_had_is_told_and_the_others_are_taken() -> None
         taken.listen()
         number = taken.getsockname()[1]
         places = [
-            Place("127.0.0.1", number, "wire.host", "wire.port"),
-            Place("127.0.0.1", 0, "early.host", "early.port"),
-            Place("192.0.2.1", 0, "stream.host", "stream.port"),
+            ListenPlace("127.0.0.1", number, "wire.host", "wire.port"),
+            ListenPlace("127.0.0.1", 0, "early.host", "early.port"),
+            ListenPlace("192.0.2.1", 0, "stream.host", "stream.port"),
         ]
         held: list[socket.socket] = []
 
-        def take(place: Place) -> None:
+        def take(place: ListenPlace) -> None:
             held.extend(place.bind())
 
         with pytest.raises(ConfigError) as refusal:
@@ -123,7 +123,7 @@ def test_localhost_is_one_loopback_where_there_is_no_ipv6(monkeypatch: pytest.Mo
 @needs_ipv6
 def test_a_port_that_is_taken_on_one_loopback_is_told_with_the_address() -> None:
     with taken_at_ipv6() as port:
-        place = Place("localhost", port, "stream.host", "stream.port")
+        place = ListenPlace("localhost", port, "stream.host", "stream.port")
         with pytest.raises(ConfigError) as refusal:
             place.bind()
     [(setting, reason)] = refusal.value.problems
@@ -140,7 +140,7 @@ def test_a_name_is_all_its_addresses_each_once(monkeypatch: pytest.MonkeyPatch) 
 
 def test_of_a_name_all_addresses_are_taken_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     name = names(monkeypatch, "127.0.0.2", "192.0.2.1")
-    place = Place(name, 0, "stream.host", "stream.port")
+    place = ListenPlace(name, 0, "stream.host", "stream.port")
     with pytest.raises(ConfigError) as refusal:
         place.bind()
     [(setting, reason)] = refusal.value.problems

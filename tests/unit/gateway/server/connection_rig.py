@@ -13,7 +13,7 @@ from typing import Any, cast
 from gateway.server.connections.connection import Connection
 from gateway.server.connections.edge import Owner, PlainEdge
 from gateway.server.connections.shared import Shared
-from gateway.server.front import Limits, Region
+from gateway.server.front import ConnectionLimits, Region
 from gateway.server.loop.schedule import Schedule
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.link import Link
@@ -201,7 +201,7 @@ class Server:
             open_store=open_store or (lambda loop, _: ModelStore(loop, Model())),
             loop=self.loop,
         )
-        limits = Limits(
+        limits = ConnectionLimits(
             close_timeout_ms=settings.pop("end_timeout_ms", 10_000),
             unconfirmed_max=settings.pop("unconfirmed_max", 50_000),
             unconfirmed_resume=settings.pop("unconfirmed_resume", 40_000),

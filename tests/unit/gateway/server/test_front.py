@@ -13,9 +13,8 @@ import pytest_asyncio
 
 from gateway.management.port import ManagementPort
 from gateway.server.connections.connection import Connection
-from gateway.server.endpoint import Endpoint, TlsEndpoint
-from gateway.serving.backend import Backend
-from gateway.serving.ports import PORTS
+from gateway.server.endpoint import PortEndpoint, TlsEndpoint
+from gateway.serving.backend import PORTS, Backend
 from gateway.serving.process import Process
 from store.api import Durability
 from tests.echo_front import (
@@ -61,7 +60,7 @@ class House:
     is_stopped: bool = False
 
     @property
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[PortEndpoint]:
         """The plain one, and the one over TLS."""
         port = self.server.backend.context.port(EchoPort)
         assert port is not None
@@ -113,7 +112,7 @@ Connect = Callable[[], Awaitable[Client]]
 Opened = Callable[[], Awaitable[Client]]
 
 
-async def connected(endpoint: Endpoint) -> Client:
+async def connected(endpoint: PortEndpoint) -> Client:
     is_tls = isinstance(endpoint, TlsEndpoint)
     context: ssl.SSLContext | None = client_context() if is_tls else None
     opening = asyncio.open_connection(

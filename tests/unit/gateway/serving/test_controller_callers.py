@@ -7,7 +7,7 @@ import pytest
 
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
-from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.model import Right, User, UserPermission
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
@@ -71,7 +71,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 def test_a_caller_has_its_rights_while_its_user_is_what_it_was_at_the_login(broker: Broker) -> None:
     access, run = broker.access, broker.store_rig.run
-    every = Permission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
+    every = UserPermission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
 
     def log_in() -> StreamUser:
         return StreamUser("app", access, broker.virtual_hosts, access.standings.of("app"))

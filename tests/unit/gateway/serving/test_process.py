@@ -12,8 +12,7 @@ from gateway.broker.streams.stream_logs import StreamLogs
 from gateway.network.listening import bind
 from gateway.pending import Pending
 from gateway.server.port import Port
-from gateway.serving.backend import Backend, sockets_max
-from gateway.serving.ports import PORTS, server
+from gateway.serving.backend import PORTS, Backend, server, sockets_max
 from gateway.serving.process import Process
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from gateway.broker.access.access import open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.access.refusals import Refusals
@@ -17,7 +17,7 @@ from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
 from gateway.broker.hosts.virtual_host import VirtualHost, open_virtual_host
 from gateway.broker.hosts.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
-from gateway.broker.service import Resource, Service
+from gateway.broker.service import ScarceResource, ServiceState
 from gateway.broker.streams.openings import Openings
 from gateway.broker.streams.streams import Stream, Streams, StreamsPorts
 from gateway.log import names
@@ -26,7 +26,7 @@ from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.ports import LogPorts
 from gateway.network.transport import Transport
 from gateway.pending import Pending
-from gateway.server.front import Backlog, Source
+from gateway.server.front import DeliverySource, WriteBacklog
 from gateway.settings.model import Settings, UsersSettings
 from gateway.stream import publishing
 from gateway.stream.advertising import Advertising
@@ -70,7 +70,7 @@ class Ports:
     """Of others, for which a long command waits; `end_turns` lets it go on."""
     tuned_count: int = 0
     woken: list[Subscription] = field(default_factory=list)
-    intakes: list[tuple[int, Backlog | None]] = field(default_factory=list)
+    intakes: list[tuple[int, WriteBacklog | None]] = field(default_factory=list)
     """For each run of Publish frames, the entries that wait for a confirm, and their log."""
     settled_count: int = 0
     is_stopped: bool = False
@@ -116,7 +116,7 @@ class Ports:
         del interval_s, send
         self.tuned_count += 1
 
-    def wake(self, source: Source) -> None:
+    def wake(self, source: DeliverySource) -> None:
         assert isinstance(source, Subscription)
         self.woken.append(source)
 
@@ -128,7 +128,7 @@ class Ports:
 
     count_command = end_command = logged_in = admitted = finish = begin_command
 
-    def taken(self, count: int, backlog: Backlog | None) -> None:
+    def taken(self, count: int, backlog: WriteBacklog | None) -> None:
         self.intakes.append((count, backlog))
 
     def hold(self) -> None:
@@ -153,7 +153,7 @@ def run_at_once(function: Callable[[], bool]) -> Pending[bool]:
 
 
 @cache
-def quick_first_users() -> tuple[list[User], list[Permission]]:
+def quick_first_users() -> tuple[list[User], list[UserPermission]]:
     """Return the users of a first start, with hashes that cost less than the rest of a rig."""
     users, permissions = first_users(UsersSettings())
     return [replace(user, password_hash=PasswordHash.of(user.name)) for user in users], permissions
@@ -217,12 +217,12 @@ class Broker:
             clock_ms=lambda: self.now_ms,
             fatal=self.fatal_errors.append,
             references_max=100,
-            is_disk_full=lambda: Resource.DISK in self.service.alarms,
+            is_disk_full=lambda: ScarceResource.DISK in self.service.alarms,
             wait=self._wait,
             refused=self.refused.append,
         )
         self._open_hosts(store, ports)
-        self.service = Service(self.connections, consumer_update_timeout_ms)
+        self.service = ServiceState(self.connections, consumer_update_timeout_ms)
         self.host = StreamContext(
             advertising=Advertising(Settings(), "127.0.0.1"),
             access=self.access,

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.model import Right, User, UserPermission
 from gateway.stream.link import Link
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -68,7 +68,7 @@ def allow(broker: Broker, host: str, rights: frozenset[Right]) -> None:
         here = rights if name == host else frozenset(Right) - rights
         patterns = {right.value: "^(s|t|p|none)$" if right in here else "" for right in Right}
         broker.store_rig.run(
-            broker.access.put_permission(Permission(user="app", virtual_host=name, **patterns))
+            broker.access.put_permission(UserPermission(user="app", virtual_host=name, **patterns))
         )
 
 
@@ -135,7 +135,7 @@ def test_a_super_stream_is_managed_with_every_right_only(two: Broker, host: str)
 def give_guest_everything(broker: Broker, host: str) -> None:
     broker.store_rig.run(
         broker.access.put_permission(
-            Permission(user="guest", virtual_host=host, configure=".*", write=".*", read=".*")
+            UserPermission(user="guest", virtual_host=host, configure=".*", write=".*", read=".*")
         )
     )
 

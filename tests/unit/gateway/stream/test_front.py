@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from gateway.network.transport import Transport
-from gateway.server.front import Backlog, Limits
+from gateway.server.front import ConnectionLimits, WriteBacklog
 from gateway.stream import dispatch
 from gateway.stream.front import CLOSE_ANSWER_MS, StreamFront, StreamKind
 from gateway.stream.handlers.table import HANDLERS
@@ -19,7 +19,7 @@ from tests.chunks import filtered_body, publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.stream.link_rig import Broker, Ports
 
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     close_timeout_ms=1,
     unconfirmed_max=2,
     unconfirmed_resume=1,
@@ -42,7 +42,7 @@ class Connection(Ports):
     is_finished: bool = False
     is_logged_in: bool = False
     is_admitted: bool = False
-    runs: list[tuple[int, Backlog | None]] = field(default_factory=list)
+    runs: list[tuple[int, WriteBacklog | None]] = field(default_factory=list)
     heartbeats: tuple[int, Callable[[], object]] | None = None
 
     def limit(self, delay_ms: int, step: str) -> None:
@@ -70,7 +70,7 @@ class Connection(Ports):
     def finish(self) -> None:
         self.is_finished = True
 
-    def taken(self, count: int, backlog: Backlog | None) -> None:
+    def taken(self, count: int, backlog: WriteBacklog | None) -> None:
         self.runs.append((count, backlog))
 
 

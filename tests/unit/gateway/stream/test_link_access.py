@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.pending import Pending
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -32,7 +32,7 @@ def app(broker: Broker) -> LinkRig:
 def allow(broker: Broker, write: str, read: str) -> None:
     broker.store_rig.run(
         broker.access.put_permission(
-            Permission(user="app", virtual_host="/", configure=".*", write=write, read=read)
+            UserPermission(user="app", virtual_host="/", configure=".*", write=write, read=read)
         )
     )
 

@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.model import Right, User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.errors import (
     NoSuchPermission,
     NoSuchUser,
     NoSuchVirtualHost,
-    Unusable,
+    UnusableValue,
 )
 from gateway.pending import Pending, start
 from store.errors import StoreError
@@ -18,7 +18,7 @@ from tests.unit.gateway.broker.access.access_rig import AccessRig
 
 APP = User("app", PasswordHash.of("secret"), ("management",), {"max-connections": 2})
 OTHER = User("other", None)
-ALL = Permission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
+ALL = UserPermission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def test_a_kept_permission_whose_pattern_is_refused_now_allows_nothing_and_is_lo
 ) -> None:
     row = {"user": "other", "virtual_host": "/", "configure": r"\C", "write": "", "read": ""}
     with monkeypatch.context() as patched:
-        patched.setattr(Permission, "pack", lambda _: json.dumps(row).encode())
+        patched.setattr(UserPermission, "pack", lambda _: json.dumps(row).encode())
         begun.run(
             begun.access.put_permission(
-                Permission(user="other", virtual_host="/", configure="", write="", read="")
+                UserPermission(user="other", virtual_host="/", configure="", write="", read="")
             )
         )
 
@@ -75,7 +75,7 @@ def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -
     begun.run(access.put_user(slow))
     begun.run(
         access.put_permission(
-            Permission(user="slow", virtual_host="/", configure="", write="^a", read="b$")
+            UserPermission(user="slow", virtual_host="/", configure="", write="^a", read="b$")
         )
     )
     begun.run(access.change_user_limits("app", lambda _: {"max-channels": 7}))
@@ -100,7 +100,7 @@ def test_a_user_may_what_the_patterns_say_in_that_virtual_host_only(begun: Acces
     access = begun.access
     begun.run(
         access.put_permission(
-            Permission(user="other", virtual_host="/", configure="^c", write="w", read="")
+            UserPermission(user="other", virtual_host="/", configure="^c", write="w", read="")
         )
     )
 
@@ -145,7 +145,7 @@ def test_permissions_taken_away_are_felt_there_and_the_connection_stays(begun: A
 
 def test_connections_are_told_of_a_changed_pattern(begun: AccessRig) -> None:
     client, *others = (begun.connect(*place) for place in (("app",), ("app", "v"), ("other",)))
-    narrowed = Permission(user="app", virtual_host="/", configure="", write="", read="")
+    narrowed = UserPermission(user="app", virtual_host="/", configure="", write="", read="")
 
     begun.run(begun.access.put_permission(narrowed))
     begun.run(begun.access.put_many([], [ALL]))
@@ -168,7 +168,7 @@ def test_a_virtual_host_that_goes_takes_its_permissions_and_limits_along(
 ) -> None:
     begun.run(
         begun.access.put_permission(
-            Permission(user="app", virtual_host="v", configure="a", write="b", read="c")
+            UserPermission(user="app", virtual_host="v", configure="a", write="b", read="c")
         )
     )
     begun.run(begun.access.set_virtual_host_limits("v", {"max-queues": 1}))
@@ -203,13 +203,13 @@ def test_what_is_not_there_cannot_be_changed(begun: AccessRig) -> None:
         (access.delete_user("nobody"), NoSuchUser),
         (
             access.put_permission(
-                Permission(user="nobody", virtual_host="/", configure="", write="", read="")
+                UserPermission(user="nobody", virtual_host="/", configure="", write="", read="")
             ),
             NoSuchUser,
         ),
         (
             access.put_permission(
-                Permission(user="app", virtual_host="v", configure="", write="", read="")
+                UserPermission(user="app", virtual_host="v", configure="", write="", read="")
             ),
             NoSuchVirtualHost,
         ),
@@ -227,9 +227,9 @@ def replaced(limits: Any, _: object) -> Any:  # noqa: ANN401  # wrong ones too
 
 def test_limits_that_nobody_knows_are_refused(begun: AccessRig) -> None:
     for limits in ({"max-cats": 1}, {"max-connections": "1"}, {"max-connections": True}):
-        with pytest.raises(Unusable):
+        with pytest.raises(UnusableValue):
             begun.run(begun.access.change_user_limits("app", partial(replaced, limits)))
-        with pytest.raises(Unusable):
+        with pytest.raises(UnusableValue):
             begun.run(begun.access.set_virtual_host_limits("/", limits))  # type: ignore[arg-type]
     assert begun.access.user("app") == APP
 
@@ -263,7 +263,7 @@ def test_changes_go_one_after_the_other(begun: AccessRig) -> None:
     deletion = start(begun.access.delete_user("app"))
     too_late = start(
         begun.access.put_permission(
-            Permission(user="app", virtual_host="/", configure="a", write="a", read="a")
+            UserPermission(user="app", virtual_host="/", configure="a", write="a", read="a")
         )
     )
     begun.loop.run_until(lambda: deletion.is_settled and too_late.is_settled)
@@ -324,7 +324,7 @@ def test_who_else_there_is_adds_nothing_to_the_work_of_deleting_a_user(
         rig.access.seed(
             map(User, names, [None] * others),
             [
-                Permission(user=name, virtual_host="/", configure="", write="", read="")
+                UserPermission(user=name, virtual_host="/", configure="", write="", read="")
                 for name in names
             ],
         )

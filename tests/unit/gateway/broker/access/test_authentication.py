@@ -6,7 +6,7 @@ import pytest
 from gateway.broker.access import password_check
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
-from gateway.broker.access.authentication import Authentication, LoginRefused, Peer, Refused
+from gateway.broker.access.authentication import Authentication, LoginRefused, Peer, RefusalReason
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import AT_ONCE, PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
@@ -73,7 +73,7 @@ def field(key: bytes, kind: str, value: bytes) -> bytes:
 
 def log_in(
     authentication: Authentication, data: bytes, peer: Peer = NEAR, mechanism: str = "PLAIN"
-) -> str | Refused:
+) -> str | RefusalReason:
     outcome = outcome_of(authentication.log_in(mechanism, data, peer))
     if isinstance(outcome, LoginRefused):
         return outcome.reason
@@ -83,7 +83,7 @@ def log_in(
 
 def test_guest_comes_from_this_machine_only(authentication: Authentication) -> None:
     assert log_in(authentication, b"\0guest\0guest") == "guest"
-    assert log_in(authentication, b"\0guest\0guest", FAR) is Refused.LOOPBACK_ONLY
+    assert log_in(authentication, b"\0guest\0guest", FAR) is RefusalReason.LOOPBACK_ONLY
 
 
 def test_a_setting_opens_guest_to_the_world(access: Access, check: PasswordCheck) -> None:
@@ -94,13 +94,13 @@ def test_a_setting_opens_guest_to_the_world(access: Access, check: PasswordCheck
 
 def test_a_user_can_be_kept_to_this_machine(authentication: Authentication) -> None:
     assert log_in(authentication, b"\0here\0secret") == "here"
-    assert log_in(authentication, b"\0here\0secret", FAR) is Refused.LOOPBACK_ONLY
+    assert log_in(authentication, b"\0here\0secret", FAR) is RefusalReason.LOOPBACK_ONLY
 
 
 def test_a_wrong_password_from_afar_does_not_tell_who_is_for_this_machine(
     authentication: Authentication,
 ) -> None:
-    assert log_in(authentication, b"\0guest\0wrong", FAR) is Refused.CREDENTIALS
+    assert log_in(authentication, b"\0guest\0wrong", FAR) is RefusalReason.CREDENTIALS
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_a_wrong_password_from_afar_does_not_tell_who_is_for_this_machine(
 def test_wrong_passwords_blank_ones_and_unknown_names_are_refused_alike(
     authentication: Authentication, data: bytes
 ) -> None:
-    assert log_in(authentication, data) is Refused.CREDENTIALS
+    assert log_in(authentication, data) is RefusalReason.CREDENTIALS
 
 
 @pytest.mark.parametrize("data", [b"", b"app", b"\0app", b"x\0app\0secret", b"\0app\0secret\0"])
 def test_other_data_than_plain_sends_is_malformed(
     authentication: Authentication, data: bytes
 ) -> None:
-    assert log_in(authentication, data) is Refused.MALFORMED
+    assert log_in(authentication, data) is RefusalReason.MALFORMED
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_amqplain_logs_in_by_a_table(authentication: Authentication, data: bytes
 def test_a_table_that_says_not_who_is_malformed(
     authentication: Authentication, data: bytes
 ) -> None:
-    assert log_in(authentication, data, mechanism="AMQPLAIN") is Refused.MALFORMED
+    assert log_in(authentication, data, mechanism="AMQPLAIN") is RefusalReason.MALFORMED
 
 
 def test_amqplain_is_refused_like_plain(authentication: Authentication) -> None:
@@ -173,7 +173,7 @@ def test_amqplain_is_refused_like_plain(authentication: Authentication) -> None:
         table(LOGIN="app", PASSWORD=""),
         table(LOGIN="app") + field(b"PASSWORD", "I", bytes(4)),
     ):
-        assert log_in(authentication, data, mechanism="AMQPLAIN") is Refused.CREDENTIALS
+        assert log_in(authentication, data, mechanism="AMQPLAIN") is RefusalReason.CREDENTIALS
 
 
 @pytest.mark.parametrize("mechanism", ["ANONYMOUS", "EXTERNAL", "plain", ""])
@@ -181,7 +181,7 @@ def test_what_is_not_configured_is_not_offered(
     authentication: Authentication, mechanism: str
 ) -> None:
     assert authentication.mechanisms(FAR) == ("PLAIN", "AMQPLAIN")
-    assert log_in(authentication, b"", mechanism=mechanism) is Refused.MECHANISM
+    assert log_in(authentication, b"", mechanism=mechanism) is RefusalReason.MECHANISM
 
 
 def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck) -> None:
@@ -196,7 +196,7 @@ def test_anonymous_is_nobody_where_the_setting_names_nobody(
 ) -> None:
     authentication = made(access, check, unlimited(), anonymous="gone")
 
-    assert log_in(authentication, b"", mechanism="ANONYMOUS") is Refused.CREDENTIALS
+    assert log_in(authentication, b"", mechanism="ANONYMOUS") is RefusalReason.CREDENTIALS
 
 
 def test_anonymous_as_guest_comes_from_this_machine_only(
@@ -205,7 +205,7 @@ def test_anonymous_as_guest_comes_from_this_machine_only(
     authentication = made(access, check, unlimited(), anonymous="guest")
 
     assert log_in(authentication, b"", NEAR, "ANONYMOUS") == "guest"
-    assert log_in(authentication, b"", FAR, "ANONYMOUS") is Refused.LOOPBACK_ONLY
+    assert log_in(authentication, b"", FAR, "ANONYMOUS") is RefusalReason.LOOPBACK_ONLY
 
 
 def from_address(address: str) -> Peer:
@@ -221,10 +221,10 @@ def test_who_guesses_too_often_is_refused_unread_until_a_second_is_over(
     guesser, other = from_address("10.0.0.1"), from_address("10.0.0.2")
 
     for _ in range(5):
-        assert log_in(authentication, b"\0app\0wrong", guesser) is Refused.CREDENTIALS
-    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
+        assert log_in(authentication, b"\0app\0wrong", guesser) is RefusalReason.CREDENTIALS
+    assert log_in(authentication, b"\0app\0secret", guesser) is RefusalReason.TOO_MANY
     assert log_in(authentication, b"\0app\0secret", other) == "app"
-    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0secret", guesser) is RefusalReason.TOO_MANY
     now_s[0] = 1.0
 
     assert log_in(authentication, b"\0app\0secret", guesser) == "app"
@@ -240,11 +240,11 @@ def test_guesses_at_one_user_keep_no_other_user_of_that_address_out(
     authentication = made(access, check, AttemptLedger(lambda: 0.0, failed_a_second_max=1))
     shared = from_address("10.0.0.1")
 
-    assert log_in(authentication, b"\0app\0wrong", shared) is Refused.CREDENTIALS
-    assert log_in(authentication, b"\0app\0wrong", shared) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0wrong", shared) is RefusalReason.CREDENTIALS
+    assert log_in(authentication, b"\0app\0wrong", shared) is RefusalReason.TOO_MANY
 
-    assert log_in(authentication, b"\0none\0secret", shared) is Refused.CREDENTIALS
-    assert log_in(authentication, b"\0guest\0guest", shared) is Refused.LOOPBACK_ONLY
+    assert log_in(authentication, b"\0none\0secret", shared) is RefusalReason.CREDENTIALS
+    assert log_in(authentication, b"\0guest\0guest", shared) is RefusalReason.LOOPBACK_ONLY
 
 
 def test_what_was_right_from_an_address_passes_there_whoever_else_guesses(
@@ -255,13 +255,13 @@ def test_what_was_right_from_an_address_passes_there_whoever_else_guesses(
     assert log_in(authentication, b"\0app\0secret", shared) == "app"
 
     for peer in (shared, other):
-        assert log_in(authentication, b"\0app\0wrong", peer) is Refused.CREDENTIALS
-        assert log_in(authentication, b"\0app\0wrong", peer) is Refused.TOO_MANY
+        assert log_in(authentication, b"\0app\0wrong", peer) is RefusalReason.CREDENTIALS
+        assert log_in(authentication, b"\0app\0wrong", peer) is RefusalReason.TOO_MANY
 
     assert log_in(authentication, b"\0app\0secret", shared) == "app"
-    assert log_in(authentication, b"\0app\0secret", other) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0secret", other) is RefusalReason.TOO_MANY
     rig.run(access.put_user(User("app", PasswordHash.of("new"))))
-    assert log_in(authentication, b"\0app\0secret", shared) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0secret", shared) is RefusalReason.TOO_MANY
 
 
 def test_a_password_that_finds_no_room_to_be_compared_is_busy_and_counts_as_a_guess(
@@ -280,14 +280,17 @@ def test_a_password_that_finds_no_room_to_be_compared_is_busy_and_counts_as_a_gu
     for number in range(AT_ONCE + 1):
         start(authentication.log_in("PLAIN", b"\0app\0%d" % number, guesser))
 
-    assert log_in(authentication, b"\0app\0wrong", guesser) is Refused.BUSY
-    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
-    assert log_in(authentication, b"\0here\0secret", guesser) is Refused.BUSY
+    assert log_in(authentication, b"\0app\0wrong", guesser) is RefusalReason.BUSY
+    assert log_in(authentication, b"\0app\0secret", guesser) is RefusalReason.TOO_MANY
+    assert log_in(authentication, b"\0here\0secret", guesser) is RefusalReason.BUSY
     assert len(waiting) == AT_ONCE
 
 
 def test_only_a_password_that_was_not_compared_may_be_right() -> None:
-    assert {each for each in Refused if each.is_unread} == {Refused.TOO_MANY, Refused.BUSY}
+    assert {each for each in RefusalReason if each.is_unread} == {
+        RefusalReason.TOO_MANY,
+        RefusalReason.BUSY,
+    }
 
 
 @pytest.mark.parametrize(
@@ -308,7 +311,7 @@ def test_what_costs_nothing_uses_up_nothing_of_those_who_share_the_address(
     peer = Peer(is_loopback=False, address="10.0.0.1", certificate_user="")
 
     for _ in range(1000):
-        assert log_in(authentication, data, peer, mechanism) is not Refused.TOO_MANY
+        assert log_in(authentication, data, peer, mechanism) is not RefusalReason.TOO_MANY
 
     assert log_in(authentication, b"\0app\0secret", peer) == "app"
     assert [(each.succeeded, each.failed) for _, each in ledger.by_protocol()] == [(1, 1000)]
@@ -343,8 +346,8 @@ def test_each_protocol_is_counted_and_all_of_an_address_limited_together(
     authentication = made(access, check, ledger)
     web = Peer(is_loopback=False, address="10.0.0.1", protocol="http")
 
-    assert log_in(authentication, b"\0app\0no", web) is Refused.CREDENTIALS
-    assert log_in(authentication, b"\0app\0no", from_address("10.0.0.1")) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0no", web) is RefusalReason.CREDENTIALS
+    assert log_in(authentication, b"\0app\0no", from_address("10.0.0.1")) is RefusalReason.TOO_MANY
     assert [(name, each.failed) for name, each in ledger.by_protocol()] == [
         ("http", 1), ("stream", 1)
     ]  # fmt: skip
@@ -358,7 +361,7 @@ def test_external_is_offered_to_who_may_show_a_certificate(
     authentication: Authentication,
 ) -> None:
     assert authentication.mechanisms(with_certificate("")) == ("PLAIN", "AMQPLAIN", "EXTERNAL")
-    assert log_in(authentication, b"app", FAR, "EXTERNAL") is Refused.MECHANISM
+    assert log_in(authentication, b"app", FAR, "EXTERNAL") is RefusalReason.MECHANISM
 
 
 @pytest.mark.parametrize("data", [b"", b"guest"])
@@ -373,11 +376,11 @@ def test_external_is_nobody_without_a_certificate_of_a_user(
     authentication: Authentication, user: str
 ) -> None:
     peer = with_certificate(user)
-    assert log_in(authentication, b"app", peer, "EXTERNAL") is Refused.CREDENTIALS
+    assert log_in(authentication, b"app", peer, "EXTERNAL") is RefusalReason.CREDENTIALS
 
 
 def test_external_as_guest_comes_from_this_machine_only(authentication: Authentication) -> None:
-    for is_loopback, outcome in ((True, "guest"), (False, Refused.LOOPBACK_ONLY)):
+    for is_loopback, outcome in ((True, "guest"), (False, RefusalReason.LOOPBACK_ONLY)):
         peer = with_certificate("guest", is_loopback=is_loopback)
         assert log_in(authentication, b"", peer, "EXTERNAL") == outcome
 

@@ -1,8 +1,8 @@
 import pytest
 
-from gateway.broker.access.model import NAME_BYTES_MAX, Permission, Permissions, Right, User
+from gateway.broker.access.model import NAME_BYTES_MAX, Permissions, Right, User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 
 
 @pytest.mark.parametrize("algorithm", [*Algorithm, None])
@@ -17,16 +17,16 @@ def test_a_user_is_read_as_it_was_written(algorithm: Algorithm | None) -> None:
 
 
 def test_a_permission_is_read_as_it_was_written() -> None:
-    permission = Permission(user="ünï", virtual_host="/é", configure="^a", write="", read="b|c")
+    permission = UserPermission(user="ünï", virtual_host="/é", configure="^a", write="", read="b|c")
 
-    read = Permission.unpack(permission.pack())
+    read = UserPermission.unpack(permission.pack())
 
     assert read == permission
     assert read.allows(Right.READ, "c")
 
 
 def test_no_pattern_allows_nothing_that_has_a_name() -> None:
-    nothing = Permission(user="u", virtual_host="/", configure="", write="", read="")
+    nothing = UserPermission(user="u", virtual_host="/", configure="", write="", read="")
 
     for right in Right:
         assert not nothing.allows(right, "a")
@@ -37,13 +37,13 @@ def test_no_pattern_allows_nothing_that_has_a_name() -> None:
 def test_a_pattern_that_cannot_be_used_is_named(field: str) -> None:
     patterns = {"configure": "", "write": "", "read": ""} | {field: "(?=a"}
 
-    with pytest.raises(Unusable, match=f"pattern to {field} .*cannot be used"):
-        Permission(user="u", virtual_host="/", **patterns)
+    with pytest.raises(UnusableValue, match=f"pattern to {field} .*cannot be used"):
+        UserPermission(user="u", virtual_host="/", **patterns)
 
 
 @pytest.mark.parametrize("name", ["", "a" * (NAME_BYTES_MAX + 1), "é" * 128, "a\0b", "\udcff"])
 def test_names_that_nobody_can_have(name: str) -> None:
-    with pytest.raises(Unusable, match="name of a user"):
+    with pytest.raises(UnusableValue, match="name of a user"):
         User(name, None)
 
 
@@ -53,8 +53,8 @@ def test_a_hash_is_not_shown() -> None:
     assert hashed.text not in repr(User("u", hashed))
 
 
-def permission(user: str, virtual_host: str = "/", write: str = "") -> Permission:
-    return Permission(user=user, virtual_host=virtual_host, configure="", write=write, read="")
+def permission(user: str, virtual_host: str = "/", write: str = "") -> UserPermission:
+    return UserPermission(user=user, virtual_host=virtual_host, configure="", write=write, read="")
 
 
 def test_permissions_are_found_by_user_and_virtual_host_replaced_and_removed() -> None:

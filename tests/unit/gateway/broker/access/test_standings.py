@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.access.standings import NO_USERS, Standings
 from tests.unit.gateway.broker.access.access_rig import AccessRig
@@ -13,8 +13,8 @@ HASH = PasswordHash.of("secret", Algorithm.SHA256)
 OTHER_HASH = PasswordHash.of("other", Algorithm.SHA256)
 
 
-def permission(virtual_host: str = "/", write: str = ".*") -> Permission:
-    return Permission(user="app", virtual_host=virtual_host, configure="", write=write, read="")
+def permission(virtual_host: str = "/", write: str = ".*") -> UserPermission:
+    return UserPermission(user="app", virtual_host=virtual_host, configure="", write=write, read="")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.access.users_file import first_users
 from gateway.settings.errors import ConfigError
@@ -13,7 +13,7 @@ from gateway.settings.model import UsersSettings
 HASH = str(PasswordHash.of("secret"))
 
 
-Found = tuple[list[User], list[Permission]]
+Found = tuple[list[User], list[UserPermission]]
 
 
 def users_of(path: Path, content: str) -> Found:
@@ -44,7 +44,7 @@ def test_without_a_file_there_is_guest_who_may_do_everything() -> None:
     assert user.password_hash is not None
     assert user.password_hash.matches(b"guest")
     assert user.password_hash.algorithm is Algorithm.ARGON2ID  # as that of any user made here
-    assert permission == Permission(
+    assert permission == UserPermission(
         user="guest", virtual_host="/", configure=".*", write=".*", read=".*"
     )
 
@@ -66,7 +66,7 @@ def test_users_come_from_a_toml_file(tmp_path: Path, algorithm: Algorithm) -> No
     assert user.password_hash is not None
     assert user.password_hash.matches(b"secret")
     assert permissions == [
-        Permission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
+        UserPermission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
     ]
 
 
@@ -116,7 +116,7 @@ def test_permissions_of_the_file_count_where_it_has_any(
         _, permissions = users_of(tmp_path / "definitions.json", json.dumps(content))
 
     assert permissions == [
-        Permission(user="app", virtual_host="/", configure="^$", write="a", read="")
+        UserPermission(user="app", virtual_host="/", configure="^$", write="a", read="")
     ]
     assert caplog.text.count("permission of the users file is not used") == 2
 

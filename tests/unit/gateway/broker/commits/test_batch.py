@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.commits import batch as batch_module
-from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.batch import CommitBatch
 from gateway.broker.commits.draft import ChunkPart
 from gateway.broker.errors import PreconditionFailed
 from gateway.log.records.writing import RECORD_BYTES_MAX
@@ -10,7 +10,7 @@ from tests.unit.gateway.broker.commits.staging_rig import StagingRig
 
 
 def test_the_size_is_that_of_the_rows_of_the_commit(rig: StagingRig) -> None:
-    batch = Batch()
+    batch = CommitBatch()
     for name, record in (("a", b"1"), ("b", b"22"), ("a", b"333"), ("a", b"")):
         expected = batch.bytes_with(rig.broker.stream(name), record)
         batch.add(rig.broker.stream(name), record)
@@ -21,13 +21,13 @@ def test_the_size_is_that_of_the_rows_of_the_commit(rig: StagingRig) -> None:
 
 
 def test_the_largest_record_has_room(rig: StagingRig) -> None:
-    batch = Batch()
+    batch = CommitBatch()
     batch.add(rig.broker.stream("a"), bytes(RECORD_BYTES_MAX))
     assert RECORD_BYTES_MAX < batch.size_bytes <= ENTRY_BYTES_MAX
 
 
 def test_the_records_of_a_stream_fit_one_row(rig: StagingRig) -> None:
-    batch = Batch()
+    batch = CommitBatch()
     batch.add(rig.broker.stream("a"), bytes(ENTRY_BYTES_MAX - 2_000))
     with pytest.raises(PreconditionFailed, match="stream 'a' have"):
         batch.add(rig.broker.stream("a"), bytes(2_000))
@@ -39,7 +39,7 @@ def test_the_records_of_a_stream_fit_one_chunk(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_module, "ENTRIES_MAX", 3)
-    batch = Batch()
+    batch = CommitBatch()
     for _ in range(3):
         batch.add(rig.broker.stream("a"), b"")
     with pytest.raises(PreconditionFailed, match="stream 'a' are 3"):
@@ -50,7 +50,7 @@ def test_all_records_fit_one_update_of_a_table(
     rig: StagingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_module, "_ALL_BYTES_MAX", 400)
-    batch = Batch()
+    batch = CommitBatch()
     batch.add(rig.broker.stream("a"), bytes(100))
     with pytest.raises(PreconditionFailed, match="one commit may have 400"):
         batch.add(rig.broker.stream("b"), bytes(200))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from gateway.broker.commits import appending, stage_filling, stages
 from gateway.broker.commits import commits as commits_module
-from gateway.broker.commits import entering, stage_filling, stages
 from gateway.broker.errors import (
     AccessRefused,
     BrokerError,
@@ -314,8 +314,8 @@ class Entrance:
         self.tries = 0
         self.fails = 1_000_000
         self.pauses: list[Pending[None]] = []
-        monkeypatch.setattr(entering, "append_unit", self._append)
-        monkeypatch.setattr(rig.commits._finishing._lanes, "_wait", self._wait)
+        monkeypatch.setattr(appending, "append_unit", self._append)
+        monkeypatch.setattr(rig.commits._finishing._order, "_wait", self._wait)
 
     async def _append(self, store: Any, log: StreamLog, *rest: Any, mark: int) -> object:  # noqa: ANN401 - those of `append_unit`
         if log.stream == "a":
@@ -409,7 +409,7 @@ def test_a_stream_that_is_deleted_while_its_part_enters_is_named_in_the_answer(
         await rig.broker.streams.delete(str.__str__(log.stream).split()[0], lambda _: None)
         raise SegmentFailed("its segment is gone")
 
-    monkeypatch.setattr(entering, "append_unit", append)
+    monkeypatch.setattr(appending, "append_unit", append)
 
     committed = rig.commit(rig.staged("a", b"1"))
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from gateway.broker.commits import entering
-from gateway.broker.commits.batch import Batch
+from gateway.broker.commits import appending
+from gateway.broker.commits.batch import CommitBatch
 from gateway.broker.commits.draft import ChunkPart
 from gateway.broker.commits.finishing import Committed
 from gateway.broker.commits.rows import HeadRow, head_key
@@ -24,8 +24,8 @@ from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.commits.staging_rig import USER, StagingRig, anything
 
 
-def batch_of(rig: StagingRig, **records: list[bytes]) -> Batch:
-    batch = Batch()
+def batch_of(rig: StagingRig, **records: list[bytes]) -> CommitBatch:
+    batch = CommitBatch()
     for name, some in records.items():
         for record in some:
             batch.add(rig.broker.stream(name), record)
@@ -36,7 +36,7 @@ def publish(rig: StagingRig, **records: list[bytes]) -> Committed:
     return rig.run(rig.commits.publish(USER, batch_of(rig, **records), anything))
 
 
-def refused(rig: StagingRig, kind: type[BrokerError], batch: Batch) -> str:
+def refused(rig: StagingRig, kind: type[BrokerError], batch: CommitBatch) -> str:
     """Return the line with which it is refused; nothing may have been written."""
     before = rig.rows()
     line = rig.refused(kind, rig.commits.publish(USER, batch, anything))
@@ -162,7 +162,7 @@ def test_a_part_that_has_to_wait_is_read_from_its_row(
         return await append_unit(*args, **more)  # type: ignore[arg-type]
 
     tries: list[int] = []
-    monkeypatch.setattr(entering, "append_unit", failing)
+    monkeypatch.setattr(appending, "append_unit", failing)
 
     assert publish(rig, a=[b"1"]) == Committed(1)
     assert rig.content("a") == [b"1"]

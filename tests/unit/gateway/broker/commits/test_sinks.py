@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.access.model import User
-from gateway.broker.commits import entering, sinks
+from gateway.broker.commits import appending, sinks
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.errors import AccessRefused, PreconditionFailed
 from store.errors import DiskFull, StoreError
@@ -19,7 +19,7 @@ def test_a_commit_without_a_sink_that_comes_again_with_its_stages_is_a_repetitio
             raise DiskFull("no")
 
         with monkeypatch.context() as patch:
-            patch.setattr(entering, "_append", nothing)
+            patch.setattr(appending, "_append", nothing)
             assert rig.commit(empty, first, sink="").waiting == ("a",)
         rig.restart(is_clean=is_clean)
     else:

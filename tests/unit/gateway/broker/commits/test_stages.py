@@ -10,7 +10,7 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamDoesNotExist,
 )
-from gateway.broker.streams.staging_limits import Limits, Usage
+from gateway.broker.streams.staging_limits import StagingLimits, Usage
 from gateway.pending import Pending
 from store.api import Done
 from store.errors import DiskFull, StoreError
@@ -126,7 +126,7 @@ def test_a_user_that_has_staged_too_much_is_refused(rig: StagingRig) -> None:
     rig.add(number, [b"x" * 100])
     used = rig.commits.stages.bytes_of(USER)
     usage: Usage = rig.commits.stages.usage
-    usage.limits = Limits(staged_bytes_max=2 * used)
+    usage.limits = StagingLimits(staged_bytes_max=2 * used)
     rig.add(number, [b"x" * 100], 1)
 
     coroutine = _adding(rig, number, sequence=2)

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.access import access_table
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.commits.rows import PartRow, StageRow, pack_number, part_key, stage_key
 from gateway.broker.hosts import virtual_hosts
 from gateway.broker.hosts.checking import (
@@ -36,7 +36,7 @@ SOUND = [
         access_table.TABLE,
         TableEntry(
             b"p\x00\x04anna/",
-            Permission(user="anna", virtual_host="/", configure="", write="", read="").pack(),
+            UserPermission(user="anna", virtual_host="/", configure="", write="", read="").pack(),
         ),
     ),
     (virtual_hosts.TABLE, TableEntry(b"h/", VirtualHostEntry("/").pack())),

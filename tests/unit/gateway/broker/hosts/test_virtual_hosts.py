@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.errors import (
     InternalError,
     NoSuchVirtualHost,
     PreconditionFailed,
-    Unusable,
+    UnusableValue,
     VirtualHostBusy,
     VirtualHostExists,
 )
@@ -87,7 +87,7 @@ def test_nothing_of_a_deleted_one_is_left(broker: Broker) -> None:
     run(other.streams.logs.of(stream))
     run(
         broker.access.put_permission(
-            Permission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
+            UserPermission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
         )
     )
 
@@ -167,7 +167,7 @@ def test_what_is_there_is_not_created_and_what_is_not_is_not_deleted(broker: Bro
     run = broker.store_rig.run
     with pytest.raises(VirtualHostExists):
         create(broker, "/")
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusableValue):
         create(broker, "")
     with pytest.raises(NoSuchVirtualHost):
         run(broker.virtual_hosts.delete("v"))
@@ -176,7 +176,7 @@ def test_what_is_there_is_not_created_and_what_is_not_is_not_deleted(broker: Bro
     with pytest.raises(NoSuchVirtualHost):
         run(
             broker.access.put_permission(
-                Permission(user="guest", virtual_host="v", configure="", write="", read="")
+                UserPermission(user="guest", virtual_host="v", configure="", write="", read="")
             )
         )
 
@@ -204,7 +204,7 @@ def test_the_connections_of_a_deleted_one_are_told_of_their_streams_and_end(
     run(other.streams.create("s", {}))
     run(
         broker.access.put_permission(
-            Permission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
+            UserPermission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
         )
     )
     stays, goes = broker.link(), broker.link(virtual_host="v")

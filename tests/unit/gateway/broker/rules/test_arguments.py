@@ -3,7 +3,7 @@ import pytest
 from gateway.broker.rules.arguments import (
     LEADER_LOCATORS,
     NAMES,
-    InvalidArgument,
+    InvalidStreamArgument,
     MaxAge,
     StreamArguments,
     doubts,
@@ -95,7 +95,7 @@ def test_any_integer_is_a_max_length(text: str, value: int) -> None:
     ],
 )
 def test_what_is_no_integer_is_refused(name: str, text: str) -> None:
-    with pytest.raises(InvalidArgument, match=name):
+    with pytest.raises(InvalidStreamArgument, match=name):
         StreamArguments.parse({name: text})
 
 
@@ -125,7 +125,7 @@ def test_a_length_of_any_length_is_a_number() -> None:
     ],
 )
 def test_a_number_of_any_length_is_in_its_range_or_refused(name: str, text: str) -> None:
-    with pytest.raises(InvalidArgument, match=name):
+    with pytest.raises(InvalidStreamArgument, match=name):
         StreamArguments.parse({name: text})
 
 
@@ -144,7 +144,7 @@ def test_integers_are_taken_from_their_range_only(
     for text in accepted:
         assert StreamArguments.parse({name: text}).texts() == {name: text}
     for text in refused:
-        with pytest.raises(InvalidArgument, match=name):
+        with pytest.raises(InvalidStreamArgument, match=name):
             StreamArguments.parse({name: text})
 
 
@@ -155,7 +155,7 @@ def test_the_five_leader_locators_are_taken(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "Balanced", "min_masters", "client-local "])
 def test_any_other_leader_locator_is_refused(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="queue-leader-locator"):
+    with pytest.raises(InvalidStreamArgument, match="queue-leader-locator"):
         parse(queue_leader_locator=text)
 
 
@@ -294,7 +294,7 @@ def test_stored_texts_give_the_same_arguments_again() -> None:
 def test_some_values_are_taken_from_stream_clients_alone(name: str, text: str, reason: str) -> None:
     StreamArguments.parse({name: text})
 
-    with pytest.raises(InvalidArgument, match=f"{name} is .*{reason}"):
+    with pytest.raises(InvalidStreamArgument, match=f"{name} is .*{reason}"):
         StreamArguments.parse({name: text}, is_strict=True)
 
 

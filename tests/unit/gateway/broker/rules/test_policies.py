@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.broker import yielding as slices
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.patterns import Pattern
 from gateway.broker.rules import ranking
 from gateway.broker.rules.arguments import StreamArguments
@@ -269,9 +269,9 @@ def test_what_the_store_refuses_does_not_count(
 def test_a_policy_that_cannot_be_is_refused_in_words(
     broker: Broker, policies: Policies, policy: Policy, reason: str
 ) -> None:
-    with pytest.raises(Unusable, match=reason):
+    with pytest.raises(UnusableValue, match=reason):
         check_policy(policy)
-    with pytest.raises(Unusable, match=reason):
+    with pytest.raises(UnusableValue, match=reason):
         put(broker, policy)
     assert policies.all() == []
 

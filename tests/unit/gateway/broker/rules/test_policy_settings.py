@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.errors import Unusable
+from gateway.broker.errors import UnusableValue
 from gateway.broker.rules.policy_settings import KNOWN, check_known, check_values
 
 
@@ -74,12 +74,12 @@ def test_values_that_a_queue_may_have_are_taken(definition: dict[str, Any]) -> N
 def test_values_that_no_queue_may_have_are_refused_in_words(
     definition: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(Unusable, match=reason):
+    with pytest.raises(UnusableValue, match=reason):
         check_values(definition)
 
 
 def test_keys_that_nobody_knows_are_refused() -> None:
     check_known(dict.fromkeys(KNOWN))
 
-    with pytest.raises(Unusable, match="max-ege, max-prio are not recognised"):
+    with pytest.raises(UnusableValue, match="max-ege, max-prio are not recognised"):
         check_known({"max-prio": 1, "expires": 1, "max-ege": "1h"})

@@ -9,8 +9,8 @@ import pytest
 
 from gateway.broker.patterns import Pattern
 from gateway.broker.rules import ranking
-from gateway.broker.rules.ranking import Found, Ranking, Took
-from gateway.broker.yielding import Turns
+from gateway.broker.rules.ranking import Ranking, RankingMatch, Took
+from gateway.broker.yielding import TurnBudget
 from gateway.pending import Pending, start
 
 LONG_S = 0.006
@@ -51,13 +51,13 @@ class Rig:
         self._next: list[Callable[[], object]] = []
         self.took: list[tuple[str, Took[Thing]]] = []
         self.things: Ranking[Thing] = Ranking(
-            Turns(self._next.append), lambda *took: self.took.append(took)
+            TurnBudget(self._next.append), lambda *took: self.took.append(took)
         )
-        self._found: dict[str, Found[Thing]] = {}
+        self._found: dict[str, RankingMatch[Thing]] = {}
 
-    def found(self, name: str) -> Found[Thing]:
+    def found(self, name: str) -> RankingMatch[Thing]:
         """Return what counts for a name, as it was last looked for."""
-        return self._found.setdefault(name, Found(name))
+        return self._found.setdefault(name, RankingMatch(name))
 
     def begin(self, name: str) -> Pending[None]:
         """Begin to look for a name."""

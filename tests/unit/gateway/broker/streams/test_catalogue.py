@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.broker.streams.catalogue import CREATING, Catalogue, StreamEntry, key_of
+from gateway.broker.streams.catalogue import CREATING, StreamCatalogue, StreamEntry, key_of
 from store.api import TableEntry
 from store.errors import CorruptSegment
 from tests.unit.gateway.broker.access.access_rig import AccessRig
@@ -14,13 +14,13 @@ def rig() -> AccessRig:
 
 
 def test_entries_come_back_as_they_were_put(rig: AccessRig) -> None:
-    catalogue = Catalogue(rig.store, "t")
+    catalogue = StreamCatalogue(rig.store, "t")
     assert rig.run(catalogue.load()) == []
     topology = TableEntry(b"amq.x", b"y")
     long_name = StreamEntry("n" * 30_000, 18)
     rig.run(catalogue.put(ENTRY, long_name, topology=[topology]))
 
-    reopened = Catalogue(rig.store, "t")
+    reopened = StreamCatalogue(rig.store, "t")
     assert sorted(rig.run(reopened.load()), key=lambda entry: entry.generation) == [
         ENTRY,
         long_name,

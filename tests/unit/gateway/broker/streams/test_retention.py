@@ -11,10 +11,10 @@ from gateway.broker.rules.arguments import StreamArguments
 from gateway.broker.rules.policies import Policy
 from gateway.broker.streams import retention as retention_module
 from gateway.broker.streams.catalogue import Stream
-from gateway.broker.streams.retention import Retention, limits_of
+from gateway.broker.streams.retention import StreamRetention, limits_of
 from gateway.log import names
 from gateway.log.derived.index import ENTRY_BYTES
-from gateway.log.reading.retention import Limits
+from gateway.log.reading.retention import RetentionLimits
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import OffsetSpec, OffsetType
@@ -52,17 +52,19 @@ def client(broker: Broker) -> LinkRig:
 @pytest.mark.parametrize(
     ("arguments", "limits"),
     [
-        ({}, Limits(None, None, 500_000_000)),
-        ({"max-length-bytes": "0"}, Limits(0, None, 1 << 20)),
-        ({"max-length-bytes": "80000000"}, Limits(80_000_000, None, 10_000_000)),
-        ({"max-length-bytes": str(10**20)}, Limits(10**20, None, 500_000_000)),
-        ({"max-age": "1h"}, Limits(None, HOUR_MS, 16 << 20)),
-        ({"max-age": "soon"}, Limits(None, None, 500_000_000)),
-        ({"max-length-bytes": "5000"} | SMALL, Limits(5_000, None, 3_000)),
-        ({"max-age": "1h"} | SMALL, Limits(None, HOUR_MS, 3_000)),
+        ({}, RetentionLimits(None, None, 500_000_000)),
+        ({"max-length-bytes": "0"}, RetentionLimits(0, None, 1 << 20)),
+        ({"max-length-bytes": "80000000"}, RetentionLimits(80_000_000, None, 10_000_000)),
+        ({"max-length-bytes": str(10**20)}, RetentionLimits(10**20, None, 500_000_000)),
+        ({"max-age": "1h"}, RetentionLimits(None, HOUR_MS, 16 << 20)),
+        ({"max-age": "soon"}, RetentionLimits(None, None, 500_000_000)),
+        ({"max-length-bytes": "5000"} | SMALL, RetentionLimits(5_000, None, 3_000)),
+        ({"max-age": "1h"} | SMALL, RetentionLimits(None, HOUR_MS, 3_000)),
     ],
 )
-def test_limits_follow_from_the_arguments(arguments: dict[str, str], limits: Limits) -> None:
+def test_limits_follow_from_the_arguments(
+    arguments: dict[str, str], limits: RetentionLimits
+) -> None:
     assert limits_of(StreamArguments.parse(arguments)) == limits
 
 
@@ -218,7 +220,7 @@ def test_however_often_it_is_asked_for_all_streams_are_looked_at_once_and_once_m
             for _ in range(5):
                 streams.logs.retention.look_soon(streams)
 
-    monkeypatch.setattr(Retention, "evaluate", look)
+    monkeypatch.setattr(StreamRetention, "evaluate", look)
     for _ in range(5):
         streams.logs.retention.look_soon(streams)
     client.broker.loop.run_for(0.05)
@@ -239,7 +241,7 @@ def test_streams_that_grow_at_once_are_looked_at_in_parts(
     async def look(_retention: object, stream: Stream) -> None:
         looked.append(stream.name)
 
-    monkeypatch.setattr(Retention, "evaluate", look)
+    monkeypatch.setattr(StreamRetention, "evaluate", look)
     for name in names:
         client.code("create_stream", m.CreateStream(name, {"max-age": "1h"}))
         client.broker.streams.logs.retention.grown(client.broker.stream(name))
@@ -293,7 +295,7 @@ def test_many_streams_are_looked_at_in_parts(
     async def look(_retention: object, stream: Stream) -> None:
         looked.append(stream.name)
 
-    monkeypatch.setattr(Retention, "evaluate", look)
+    monkeypatch.setattr(StreamRetention, "evaluate", look)
     client.create("a", "b", "c", "d", "e")
     parts = []
     for part in client.broker.streams.logs.retention.rounds(client.broker.streams):

@@ -2,12 +2,12 @@ import pytest
 
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.streams import staging_limits as limits
-from gateway.broker.streams.staging_limits import Limits, Room, Usage
+from gateway.broker.streams.staging_limits import StagingLimits, StagingRoom, Usage
 from gateway.pending import start
 
 
 def test_a_user_may_stage_up_to_the_bound_and_again_what_is_gone() -> None:
-    usage = Usage(Limits(staged_bytes_max=10))
+    usage = Usage(StagingLimits(staged_bytes_max=10))
     usage.require("u", 10)
     usage.add("u", 9)
     usage.require("u", 1)
@@ -59,7 +59,7 @@ def test_the_scratch_is_one_buffer_that_becomes_as_large_as_it_must_be() -> None
 
 
 def test_room_is_given_in_order_and_never_more_than_there_is() -> None:
-    room = Room(10)
+    room = StagingRoom(10)
     first, second = start(room.take(4)), start(room.take(6))
     large, small = start(room.take(7)), start(room.take(1))
     assert (first.is_settled, second.is_settled) == (True, True)
@@ -73,7 +73,7 @@ def test_room_is_given_in_order_and_never_more_than_there_is() -> None:
 
 
 def test_what_is_larger_than_all_room_has_it_alone() -> None:
-    room = Room(10)
+    room = StagingRoom(10)
     large, small = start(room.take(11)), start(room.take(1))
     assert (large.is_settled, small.is_settled) == (True, False)
 
@@ -83,7 +83,7 @@ def test_what_is_larger_than_all_room_has_it_alone() -> None:
 
 
 def test_a_great_many_that_need_their_room_for_no_time_have_it_one_after_the_other() -> None:
-    room = Room(1)
+    room = StagingRoom(1)
 
     async def use() -> None:
         await room.take(1)

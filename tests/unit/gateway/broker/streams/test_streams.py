@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.streams.catalogue import Catalogue
+from gateway.broker.streams.catalogue import StreamCatalogue
 from gateway.log import names
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -46,7 +46,7 @@ def tracking_keys(broker: Broker) -> list[bytes]:
 
 
 def catalogued(broker: Broker) -> list[tuple[str, int, str]]:
-    catalogue = Catalogue(broker.store_rig.store, names.meta_table("/"))
+    catalogue = StreamCatalogue(broker.store_rig.store, names.meta_table("/"))
     entries = broker.store_rig.run(catalogue.load())
     return [(entry.name, entry.generation, entry.state) for entry in entries]
 

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from gateway.log.derived import filter_pages
-from gateway.log.derived.filter_pages import FilterNotes, Page
+from gateway.log.derived.filter_pages import FilterNotes, FilterPage
 from gateway.log.derived.filters import SubscriptionFilter, pack_filters
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
@@ -30,7 +30,7 @@ def noted(*chunks: tuple[int, bytes], first: int = 0) -> FilterNotes:
 
 
 def runs_of(notes: FilterNotes) -> list[tuple[int, bytes | None]]:
-    (page,) = map(Page, notes.take())
+    (page,) = map(FilterPage, notes.take())
     return list(page.runs())
 
 
@@ -60,7 +60,7 @@ def test_values_that_are_large_for_their_chunk_stay_with_it() -> None:
 
 
 def test_a_page_says_what_it_covers_and_which_chunk_was_the_last() -> None:
-    (page,) = map(Page, noted((10_000, FIG), (20_000, PEAR), first=500).take())
+    (page,) = map(FilterPage, noted((10_000, FIG), (20_000, PEAR), first=500).take())
 
     assert (page.first, page.end) == (500, 30_500)
     assert (page.last_position, page.last_id, page.epoch) == (10_500, 1, 3)
@@ -70,7 +70,7 @@ def test_a_gap_begins_a_new_page() -> None:
     notes = noted((10_000, FIG))
     notes.note(50_000, 10_000, 7, FIG)
 
-    assert [(page.first, page.end) for page in map(Page, notes.take())] == [
+    assert [(page.first, page.end) for page in map(FilterPage, notes.take())] == [
         (0, 10_000),
         (50_000, 60_000),
     ]
@@ -86,7 +86,7 @@ def test_what_waits_to_be_stored_is_bounded() -> None:
 
     assert sum(map(len, pages)) <= filter_pages.NOTES_BYTES_MAX
     assert all(len(page) < filter_pages.PAGE_BYTES + KIB for page in pages)
-    assert Page(pages[-1]).end == 100_000 * 20_000
+    assert FilterPage(pages[-1]).end == 100_000 * 20_000
     assert notes.take() == []
 
 
@@ -96,9 +96,9 @@ def test_a_damaged_page_is_no_page() -> None:
         damaged = bytearray(stored)
         damaged[place] ^= 1
         with pytest.raises(ValueError, match="page"):
-            Page(bytes(damaged))
+            FilterPage(bytes(damaged))
         with pytest.raises(ValueError, match="page"):
-            Page(stored[:place])
+            FilterPage(stored[:place])
 
 
 # What is read

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start, locate_border
-from gateway.log.reading.plans import Border, borders_between, ends_of
+from gateway.log.reading.plans import PlanBorder, borders_between, ends_of
 from gateway.log.reading.retention import Cut, cut_before, remove_before
 from tests.unit.gateway.log.log_rig import NAMES, LogRig, put
 
@@ -26,7 +26,7 @@ class History(NamedTuple):
     log: StreamLog
     places: dict[int, int]
 
-    def plan(self, first: int, end: int, span: int = SPAN) -> list[Border]:
+    def plan(self, first: int, end: int, span: int = SPAN) -> list[PlanBorder]:
         ends = self.rig.run(ends_of(self.log, first, end))
         return list(borders_between(self.log, *ends, span))
 
@@ -65,7 +65,7 @@ def test_borders_are_those_of_chunks_and_exact_at_both_ends(
     begin = min(first // RECORDS * RECORDS, TAIL)
     stop = min(-(-end // RECORDS) * RECORDS, TAIL)
     start = history.places[begin]
-    assert borders[0] == Border(begin, 0)
+    assert borders[0] == PlanBorder(begin, 0)
     assert all(history.places[offset] - start == size for offset, size in borders)
     assert borders[-1].offset == max(begin, stop)
     assert all(a.offset < b.offset and a.size_bytes < b.size_bytes for a, b in pairwise(borders))
@@ -95,7 +95,7 @@ def test_an_empty_stream_has_one_border(rig: LogRig) -> None:
 
     ends = rig.run(ends_of(log, 0, 100))
 
-    assert list(borders_between(log, *ends, SPAN)) == [Border(0, 0)]
+    assert list(borders_between(log, *ends, SPAN)) == [PlanBorder(0, 0)]
 
 
 def test_a_plan_of_removed_records_begins_with_the_oldest_chunk(rig: LogRig) -> None:
@@ -105,9 +105,9 @@ def test_a_plan_of_removed_records_begins_with_the_oldest_chunk(rig: LogRig) -> 
     cut = Cut(log.index.positions[entry], log.index.offsets[entry])
     rig.run(remove_before(rig.store, NAMES.data_segment, log, cut))
 
-    assert history.plan(0, 2) == [Border(cut.offset, 0)]
-    assert history.plan(0, TAIL)[0] == Border(cut.offset, 0)
-    assert history.plan(0, TAIL)[-1] == Border(TAIL, log.committed_length - cut.position)
+    assert history.plan(0, 2) == [PlanBorder(cut.offset, 0)]
+    assert history.plan(0, TAIL)[0] == PlanBorder(cut.offset, 0)
+    assert history.plan(0, TAIL)[-1] == PlanBorder(TAIL, log.committed_length - cut.position)
 
 
 @given(st.integers(0, TAIL + 5))

@@ -14,7 +14,7 @@ from gateway.log.reading.locations import Start, StartKind, locate
 from gateway.log.reading.retention import (
     SPAN_BYTES_MIN,
     Cut,
-    Limits,
+    RetentionLimits,
     cut_within,
     find_cut,
     remove_before,
@@ -43,7 +43,7 @@ def write(rig: LogRig, log: StreamLog, count: int, *, every_ms: int = 10) -> Non
 
 
 def found(rig: LogRig, log: StreamLog, *, size: int | None = None, age: int | None = None) -> Any:  # noqa: ANN401 - an offset or None
-    cut = rig.run(find_cut(log, Limits(size, age, UNIT), rig.now_ms))
+    cut = rig.run(find_cut(log, RetentionLimits(size, age, UNIT), rig.now_ms))
     return None if cut is None else cut.offset
 
 
@@ -140,7 +140,7 @@ def test_a_clock_that_jumps_by_days_wipes_nothing_that_is_young(rig: LogRig, see
     minute, hour, day = 60_000, 3_600_000, 24 * 3_600_000
     wall, steady = 100 * day, 0
     clock = Clock(lambda: wall, lambda: steady)
-    limits = Limits(None, hour, UNIT)
+    limits = RetentionLimits(None, hour, UNIT)
     written: list[int] = []
     log = filled(rig, 0)
 

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.log.reading.retention import Cut, remove_before
 from gateway.log.records.decompressing import LARGE_BYTES
-from gateway.log.records.openings import Opener, Room
-from gateway.log.records.reading import Record, Unreadable
+from gateway.log.records.openings import Opener, OpeningRoom
+from gateway.log.records.reading import Record, UnreadableSubBatch
 from gateway.pending import Pending
 from tests.chunks import GZIP, LZ4, SNAPPY, ZSTD, SubBatch
 from tests.unit.gateway.log.log_rig import NAMES, LogRig
@@ -20,7 +20,7 @@ class Thread:
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Callable[[], Any], Pending[Any]]] = []
-        self.room = Room(4 * LARGE_BYTES, self.run, self.wait)
+        self.room = OpeningRoom(4 * LARGE_BYTES, self.run, self.wait)
         self.waits: list[Pending[None]] = []
 
     def run(self, function: Callable[[], Any]) -> Pending[Any]:
@@ -123,7 +123,7 @@ def test_a_large_sub_batch_that_cannot_be_opened_is_told(rig: LogRig) -> None:
     assert reader.next() is None
     thread.go_on()
     told = reader.next()
-    assert isinstance(told, Unreadable)
+    assert isinstance(told, UnreadableSubBatch)
     assert (told.offset, told.next_offset, told.timestamp_ms, told.body) == (0, 41, 10, bad.body)
     assert told.reason.endswith(f"does not hold 41 records in {bad.raw_size} bytes")
     assert reader.next() == numbered(41, 10, [b"z"])
@@ -277,7 +277,7 @@ def test_one_that_stays_at_a_large_sub_batch_keeps_no_memory_for_it(rig: LogRig)
     assert reader.next() is None
     thread.go_on()
     bad = reader.next()
-    assert isinstance(bad, Unreadable)
+    assert isinstance(bad, UnreadableSubBatch)
     assert reader.next() == bad
     assert reader.next_offset == 0
     assert thread.is_empty

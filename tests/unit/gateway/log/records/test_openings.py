@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.log.records.openings import Make, Opener, Opening, Room
+from gateway.log.records.openings import Make, Opener, OpeningRoom, SubBatchOpening
 from gateway.pending import Pending
 
 SIZE = 100
@@ -33,7 +33,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.threads = Threads()
-        self.room = Room(3 * SIZE, self.threads.run, self.wait)
+        self.room = OpeningRoom(3 * SIZE, self.threads.run, self.wait)
         self.waits: list[Pending[None]] = []
         self.woken: list[str] = []
         self.given_back: list[str] = []
@@ -50,7 +50,7 @@ class Rig:
         for each in waits:
             each.settle(None)
 
-    def open(self, opener: Opener, name: str, size: int = SIZE) -> Opening:
+    def open(self, opener: Opener, name: str, size: int = SIZE) -> SubBatchOpening:
         """Open one as a reader does: it is made when it has its turn."""
 
         def make() -> mmap:
@@ -59,8 +59,8 @@ class Rig:
 
         return self.begin(opener, name, size, make)
 
-    def begin(self, opener: Opener, name: str, size: int, make: Make) -> Opening:
-        openings: list[Opening] = []
+    def begin(self, opener: Opener, name: str, size: int, make: Make) -> SubBatchOpening:
+        openings: list[SubBatchOpening] = []
 
         def wake() -> None:
             for opening in openings:

@@ -8,7 +8,7 @@ import pytest
 from gateway.log.derived import index as index_module
 from gateway.log.log import StreamLog
 from gateway.log.reading.retention import Cut, remove_before
-from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
+from gateway.log.records.reading import Record, RecordReader, UnreadableSubBatch, reader_from
 from hutch.formats.entries import RECORD_HEAD
 from store.errors import NoSuchSegment
 from tests.chunks import GZIP, LZ4, NONE, SNAPPY, ZSTD, Entry, SubBatch
@@ -29,9 +29,9 @@ class Reading:
     def _woken(self) -> None:
         self.wake_count += 1
 
-    def now(self) -> list[list[Record] | Unreadable]:
+    def now(self) -> list[list[Record] | UnreadableSubBatch]:
         """All that is there now, as it is given."""
-        found: list[list[Record] | Unreadable] = []
+        found: list[list[Record] | UnreadableSubBatch] = []
         log = self.reader._chunks.log
         while self.reader.failure is None:
             woken = self.wake_count
@@ -272,7 +272,7 @@ def test_a_sub_batch_that_cannot_be_opened_is_told_and_what_follows_is_given(
 
     assert given[0] == numbered(0, 10, [b"a"])
     unreadable = given[1]
-    assert isinstance(unreadable, Unreadable)
+    assert isinstance(unreadable, UnreadableSubBatch)
     assert (unreadable.offset, unreadable.next_offset) == (1, end)
     assert unreadable.timestamp_ms == 10
     sent = f"a publisher sent a sub-batch of {bad.record_count} records that {reason}"
@@ -287,7 +287,7 @@ def test_what_cannot_be_opened_begins_with_the_offset_that_was_asked_for(rig: Lo
 
     unreadable, after = Reading(rig, log, 40).now()
 
-    assert isinstance(unreadable, Unreadable)
+    assert isinstance(unreadable, UnreadableSubBatch)
     assert (unreadable.offset, unreadable.next_offset) == (40, 100)
     assert unreadable.body is None, "a reader that begins before it has it"
     assert after == numbered(100, 10, [b"z"])
@@ -301,7 +301,7 @@ def test_a_reader_that_stays_at_what_cannot_be_opened_gives_it_again(rig: LogRig
     assert reader.next() == numbered(0, 10, [b"a"])
     for _ in range(3):
         unreadable = reader.next()
-        assert isinstance(unreadable, Unreadable)
+        assert isinstance(unreadable, UnreadableSubBatch)
         assert (unreadable.offset, unreadable.next_offset, unreadable.body) == (1, 5, b"x")
         assert reader.next_offset == 1
 

@@ -17,7 +17,7 @@ from gateway.management.http.protocol import CONNECTIONS_MAX, LOGGED_IN, Bounded
 from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
 from gateway.server.connections.shared import Shared
-from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, StrangersInput
+from gateway.server.connections.unfinished import STRANGER_BYTES_MAX, PreLoginInput
 from gateway.server.loop.schedule import Schedule
 from tests.waiting import HANG_S
 
@@ -116,7 +116,7 @@ async def test_the_body_of_a_stranger_is_read_after_the_login(server: Server) ->
 
 async def test_strangers_of_the_api_give_way_to_the_bound_of_all_ports(server: Server) -> None:
     loop, bytes_max = asyncio.get_running_loop(), 10_000
-    held = StrangersInput(server.shared.say, bytes_max)
+    held = PreLoginInput(server.shared.say, bytes_max)
     object.__setattr__(server.shared, "strangers_input", held)
     clients = [connected(server) for _ in range(3)]
     for client in clients:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.errors import NoSuchVirtualHost
 from gateway.broker.rules.policies import Policy
 from gateway.broker.topology.exchanges import Binding, Exchange
@@ -27,7 +27,7 @@ OBJECTS: dict[ObjectKind[Any], tuple[Key, Any]] = {
     USERS: (("", "app"), User("app", None, ("a",), {"max-connections": 3})),
     PERMISSIONS: (
         ("/", "app"),
-        Permission(user="app", virtual_host="/", configure="c", write="w", read="r"),
+        UserPermission(user="app", virtual_host="/", configure="c", write="w", read="r"),
     ),
     POLICIES: (("/", "p"), POLICY),
     OPERATOR_POLICIES: (("/", "p"), LIMIT),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.topology.exchanges import Binding, Exchange
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
@@ -33,7 +33,7 @@ def rig(rig: Rig) -> Rig:
 
 
 def allow(rig: Rig, pattern: str) -> None:
-    permission = Permission(
+    permission = UserPermission(
         user="app", virtual_host="/", configure=pattern, write=pattern, read=pattern
     )
     rig.broker.store_rig.run(rig.administration.access.put_permission(permission))

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST
@@ -21,7 +21,7 @@ def client(rig: Rig) -> LinkRig:
     run(access.put_user(User("app", None)))
     run(
         access.put_permission(
-            Permission(user="app", virtual_host="/", configure="", write=".*", read=".*")
+            UserPermission(user="app", virtual_host="/", configure="", write=".*", read=".*")
         )
     )
     rig.broker.link().create("a", "b")

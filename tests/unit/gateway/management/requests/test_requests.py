@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User, UserPermission
 from gateway.broker.errors import InternalError, StreamDoesNotExist, StreamNotAvailable
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import (
@@ -96,7 +96,7 @@ def test_tags_make_roles(rig: Rig, tags: tuple[str, ...], roles: set[Role]) -> N
     run(access.put_user(User("app", None, tags)))
     run(
         access.put_permission(
-            Permission(user="app", virtual_host="/", configure="", write="", read="")
+            UserPermission(user="app", virtual_host="/", configure="", write="", read="")
         )
     )
 

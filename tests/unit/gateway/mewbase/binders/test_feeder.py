@@ -9,7 +9,7 @@ import bson
 import pytest
 
 from gateway.log.names import binder_table
-from gateway.log.records.openings import Opener, Room
+from gateway.log.records.openings import Opener, OpeningRoom
 from gateway.mewbase.binders import folding
 from gateway.mewbase.binders.binder import Binder, open_binder
 from gateway.mewbase.binders.binders import Binders
@@ -19,7 +19,7 @@ from gateway.mewbase.binders.projections_file import projection_of
 from gateway.mewbase.events import record_of
 from gateway.mewbase.sources import EventReading
 from gateway.pending import Pending, start
-from gateway.settings.mewbase import BadSubBatches
+from gateway.settings.mewbase import BadSubBatchRule
 from store.api import Done, TableEntry
 from store.errors import DiskFull, SegmentFailed, StoreError
 from tests.chunks import GZIP, ZSTD, SubBatch
@@ -40,9 +40,9 @@ class Rig:
         for name in ("a", "b"):
             self.broker.store_rig.run(self.broker.streams.create(name, {}))
         self.feeders: list[Feeder] = []
-        self.reading = EventReading(self.wait, Room(1 << 26, self.in_thread, self.wait))
+        self.reading = EventReading(self.wait, OpeningRoom(1 << 26, self.in_thread, self.wait))
         self.pauses: list[tuple[int, Pending[None]]] = []
-        self.fate = BadSubBatches.SKIP
+        self.fate = BadSubBatchRule.SKIP
         self.change: Change | None = None
         self.ids_max = 100
         self.binder = self._opened()
@@ -313,9 +313,9 @@ BAD = SubBatch(GZIP, 4, 28, b"garbage")
 SENT = "a publisher sent a sub-batch of 4 records that is not 28 bytes compressed by gzip"
 
 
-@pytest.mark.parametrize("fate", [BadSubBatches.SKIP, BadSubBatches.RAW])
+@pytest.mark.parametrize("fate", [BadSubBatchRule.SKIP, BadSubBatchRule.RAW])
 def test_it_goes_on_behind_a_bad_sub_batch_and_says_so(
-    rig: Rig, caplog: pytest.LogCaptureFixture, fate: BadSubBatches
+    rig: Rig, caplog: pytest.LogCaptureFixture, fate: BadSubBatchRule
 ) -> None:
     rig.publish("a", *events(1), BAD, *events(2), BAD)
     rig.fate = fate
@@ -325,14 +325,14 @@ def test_it_goes_on_behind_a_bad_sub_batch_and_says_so(
     assert rig.sum() == 6
     said = f"projection=p0 from=1 to=4 reason={SENT} bad_sub_batches={fate.value}"
     assert f"events cannot be taken {said}" in caplog.text
-    assert feeder.passed_over.count == (2 if fate is BadSubBatches.RAW else 0)
+    assert feeder.passed_over.count == (2 if fate is BadSubBatchRule.RAW else 0)
 
 
 def test_the_bytes_of_a_bad_sub_batch_are_an_event_without_an_id(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.publish("a", BAD)
-    rig.fate = BadSubBatches.RAW
+    rig.fate = BadSubBatchRule.RAW
     rig.feed(**SUM)
     rig.caught_up()
 
@@ -343,7 +343,7 @@ def test_one_that_may_not_pass_a_bad_sub_batch_takes_what_is_before_it_and_waits
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.publish("a", *events(1, 2), BAD, *events(4))
-    rig.fate = BadSubBatches.FAIL
+    rig.fate = BadSubBatchRule.FAIL
     rig.feed(**SUM)
 
     assert [rig.end_pause() for _ in range(4)] == [100, 200, 400, 800]
@@ -352,7 +352,7 @@ def test_one_that_may_not_pass_a_bad_sub_batch_takes_what_is_before_it_and_waits
     assert "set mewbase.bad_sub_batches to skip or raw" in caplog.text
 
     rig.restart()
-    rig.fate = BadSubBatches.SKIP
+    rig.fate = BadSubBatchRule.SKIP
     rig.feed(**SUM)
     assert rig.sum() == 7
 

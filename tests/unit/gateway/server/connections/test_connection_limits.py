@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.broker.service import Resource
+from gateway.broker.service import ScarceResource
 from hutch.stream import messages as m
 from hutch.stream.codec import encode_reply
 from hutch.stream.codes import ResponseCode
@@ -262,7 +262,7 @@ def test_who_publishes_is_not_read_while_the_disk_alarm_is_set_and_loses_nothing
     reader = opened(server)
     client.send(frame_of("declare_publisher", m.DeclarePublisher(0, "", "s")))
     client.frames()
-    server.broker.service.set_alarm(Resource.DISK)
+    server.broker.service.set_alarm(ScarceResource.DISK)
 
     client.feed(publish((1, b"held")))
     client.loop.pass_time(1_000)
@@ -271,7 +271,7 @@ def test_who_publishes_is_not_read_while_the_disk_alarm_is_set_and_loses_nothing
     assert not client.is_over(), "its heartbeats cannot be seen"
     assert reader.is_read()
 
-    server.broker.service.clear_alarm(Resource.DISK)
+    server.broker.service.clear_alarm(ScarceResource.DISK)
     client.send(publish((1, b"held")))
     assert [frame[:4] for frame in client.frames()] == [bytes.fromhex("0003 0001")]
 
@@ -280,9 +280,9 @@ def test_an_alarm_does_not_wake_who_is_not_read_for_another_reason(
     server: Server, client: Client
 ) -> None:
     client.send(frame_of("declare_publisher", m.DeclarePublisher(0, "", "s")))
-    server.broker.service.set_alarm(Resource.DISK)
+    server.broker.service.set_alarm(ScarceResource.DISK)
     client.connection.stop_reading()
 
-    server.broker.service.clear_alarm(Resource.DISK)
+    server.broker.service.clear_alarm(ScarceResource.DISK)
 
     assert not client.is_read()

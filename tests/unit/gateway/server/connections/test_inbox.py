@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.server.connections.inbox import Inbox
+from gateway.server.connections.inbox import ConnectionInbox
 
 SHARED_BYTES = 64
 
 
-def read(inbox: Inbox, data: bytes) -> tuple[bytearray, int]:
+def read(inbox: ConnectionInbox, data: bytes) -> tuple[bytearray, int]:
     """Put bytes where the inbox wants them, as a socket does."""
     place = inbox.place()
     assert len(place) > 0
@@ -17,11 +17,11 @@ def read(inbox: Inbox, data: bytes) -> tuple[bytearray, int]:
     return inbox.received(len(data))
 
 
-def inbox() -> Inbox:
-    return Inbox(bytearray(SHARED_BYTES))
+def inbox() -> ConnectionInbox:
+    return ConnectionInbox(bytearray(SHARED_BYTES))
 
 
-def taken(made: Inbox) -> bytes:
+def taken(made: ConnectionInbox) -> bytes:
     buffer, position, end = made.take_kept()
     return bytes(buffer[position:end])
 
@@ -63,7 +63,7 @@ def test_what_is_kept_comes_before_what_is_read_next() -> None:
 
 def test_connections_that_share_the_buffer_do_not_mix_their_bytes() -> None:
     shared = bytearray(SHARED_BYTES)
-    one, other = Inbox(shared), Inbox(shared)
+    one, other = ConnectionInbox(shared), ConnectionInbox(shared)
     for made, data in ((one, b"\0\0\0\x09one"), (other, b"\0\0\0\x09other")):
         buffer, end = read(made, data)
         made.keep(buffer, 0, end, size_at(buffer))
@@ -84,7 +84,7 @@ def test_what_was_kept_is_given_once_after_a_pause() -> None:
 
 
 def test_what_waits_again_and_again_is_not_copied_each_time() -> None:
-    made = Inbox(bytearray(1 << 20))
+    made = ConnectionInbox(bytearray(1 << 20))
     count = 10_000
     buffer, end = read(made, frame(60) * count)
     made.keep(buffer, 0, end, 0)
@@ -151,7 +151,7 @@ def test_a_large_frame_is_read_to_its_end_and_no_further() -> None:
 
 
 def test_a_frame_that_announces_much_and_sends_little_takes_little_memory() -> None:
-    made = Inbox(bytearray(1 << 20))
+    made = ConnectionInbox(bytearray(1 << 20))
     buffer, end = read(made, (16 << 20).to_bytes(4) + bytes(1000))
     made.keep(buffer, 0, end, 4 + (16 << 20))
 

@@ -12,8 +12,8 @@ from gateway.server.connections.unfinished import (
     STRANGER_BYTES_MAX,
     STRANGER_S,
     Marks,
-    StrangersInput,
-    Unfinished,
+    PreLoginInput,
+    UnfinishedRequests,
 )
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
@@ -45,7 +45,7 @@ def test_what_is_begun_ends_in_time_though_the_other_thing_goes_on(
     marks: Marks, limit_s: float, *, is_stranger: bool
 ) -> None:
     loop: Any = TimedLoop()
-    unfinished = Unfinished(loop)
+    unfinished = UnfinishedRequests(loop)
     connection = Connection(is_stranger=is_stranger)
     connection.marks = marks
     unfinished.watch(connection)
@@ -62,7 +62,7 @@ def test_what_is_begun_ends_in_time_though_the_other_thing_goes_on(
 
 def test_what_ends_and_begins_again_is_not_late_and_what_is_over_is_not_looked_at() -> None:
     loop: Any = TimedLoop()
-    unfinished = Unfinished(loop)
+    unfinished = UnfinishedRequests(loop)
     connection = Connection()
     for number in range(1, 100):
         connection.marks = (number, 0)
@@ -77,7 +77,7 @@ def test_what_ends_and_begins_again_is_not_late_and_what_is_over_is_not_looked_a
 
 def test_a_connection_that_is_forgotten_leaves_no_timer() -> None:
     loop: Any = TimedLoop()
-    unfinished = Unfinished(loop)
+    unfinished = UnfinishedRequests(loop)
     connection = Connection()
     connection.marks = (1, 0)
     unfinished.watch(connection)
@@ -87,7 +87,7 @@ def test_a_connection_that_is_forgotten_leaves_no_timer() -> None:
 
 
 def test_one_stranger_that_holds_too_much_is_ended() -> None:
-    held = StrangersInput(lambda *_: None)
+    held = PreLoginInput(lambda *_: None)
     connection = Connection()
     connection.held = STRANGER_BYTES_MAX
     held.bound(connection, connection.held)
@@ -99,7 +99,7 @@ def test_one_stranger_that_holds_too_much_is_ended() -> None:
 
 
 def test_strangers_that_hold_too_much_together_are_ended_until_it_is_less() -> None:
-    held = StrangersInput(lambda *_: None, bytes_max=1_000)
+    held = PreLoginInput(lambda *_: None, bytes_max=1_000)
     connections = [Connection() for _ in range(30)]
 
     for connection in connections:
@@ -114,7 +114,7 @@ def test_strangers_that_hold_too_much_together_are_ended_until_it_is_less() -> N
 
 
 def test_the_largest_of_the_address_that_holds_most_is_ended() -> None:
-    held = StrangersInput(lambda *_: None, bytes_max=1_000)
+    held = PreLoginInput(lambda *_: None, bytes_max=1_000)
     honest = Connection(peer="192.0.2.1:1")
     held.bound(honest, 300)
     many = [Connection(peer=f"2001:db8::{place}:1") for place in range(12)]

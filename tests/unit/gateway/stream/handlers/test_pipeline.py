@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.access.model import Permission
+from gateway.broker.access.model import UserPermission
 from gateway.broker.streams import retention_holds as holds
 from hutch.stream import messages as m
 from hutch.stream import pipeline as p
@@ -31,7 +31,7 @@ def client(broker: Broker) -> LinkRig:
 
 
 def allow_to_read(broker: Broker, pattern: str) -> None:
-    may = Permission(user="guest", virtual_host="/", configure=".*", write="", read=pattern)
+    may = UserPermission(user="guest", virtual_host="/", configure=".*", write="", read=pattern)
     broker.store_rig.run(broker.access.put_permission(may))
 
 

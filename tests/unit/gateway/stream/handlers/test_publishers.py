@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.service import Resource
+from gateway.broker.service import ScarceResource
 from gateway.stream.refusals import Refusal
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
@@ -144,12 +144,12 @@ def test_a_sequence_is_not_answered_from_a_log_that_failed(client: LinkRig) -> N
 
 
 def test_nobody_declares_a_publisher_while_the_disk_alarm_is_set(client: LinkRig) -> None:
-    client.broker.service.set_alarm(Resource.MEMORY)
+    client.broker.service.set_alarm(ScarceResource.MEMORY)
     assert declare(client, 1, "", "s") == OK
-    client.broker.service.set_alarm(Resource.DISK)
+    client.broker.service.set_alarm(ScarceResource.DISK)
 
     assert declare(client, 2, "", "s") == PRECONDITION
     assert declare(client, 2, "", "nowhere") == PRECONDITION
 
-    client.broker.service.clear_alarm(Resource.DISK)
+    client.broker.service.clear_alarm(ScarceResource.DISK)
     assert declare(client, 2, "", "s") == OK

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.access.model import Permission
-from gateway.broker.service import Resource
+from gateway.broker.access.model import UserPermission
+from gateway.broker.service import ScarceResource
 from hutch.formats.chunk import HEADER_BYTES
 from hutch.stream import messages as m
 from hutch.stream import pipeline as p
@@ -33,7 +33,9 @@ def _records(stage: int, *records: bytes, sequence: int = 0) -> p.StageRecords:
 
 
 def _may_write(broker: Broker, pattern: str) -> None:
-    granted = Permission(user="guest", virtual_host="/", configure=".*", write=pattern, read=".*")
+    granted = UserPermission(
+        user="guest", virtual_host="/", configure=".*", write=pattern, read=".*"
+    )
     broker.store_rig.run(broker.access.put_permission(granted))
 
 
@@ -138,12 +140,12 @@ def test_a_client_waits_while_the_disk_alarm_is_set(client: LinkRig, name: str) 
         "stage": _records(_open(client), b"x"),
         "commit_stages": p.CommitStages("q", 0, ()),
     }
-    client.broker.service.set_alarm(Resource.DISK)
+    client.broker.service.set_alarm(ScarceResource.DISK)
     done = client.start(name, requests[name])
     client.ports.delays[0][1].settle(None)
     assert not done
 
-    client.broker.service.clear_alarm(Resource.DISK)
+    client.broker.service.clear_alarm(ScarceResource.DISK)
     client.ports.delays[1][1].settle(None)
 
     client.finish(done)
@@ -151,7 +153,7 @@ def test_a_client_waits_while_the_disk_alarm_is_set(client: LinkRig, name: str) 
 
 
 def test_a_client_that_goes_while_it_waits_leaves_no_stage(client: LinkRig) -> None:
-    client.broker.service.set_alarm(Resource.DISK)
+    client.broker.service.set_alarm(ScarceResource.DISK)
     done = client.start("open_stage", p.OpenStage("q", 0, "s"))
 
     client.link.close()

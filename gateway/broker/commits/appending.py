@@ -1,9 +1,9 @@
-"""Entry of a commit's part into its stream: once, as one unit, or not at all."""
+"""The append of a commit's part to its stream: once, as one unit, or not at all."""
 
 import logging
 from typing import Final
 
-from gateway.broker.commits.commit_order import Outcome, Part
+from gateway.broker.commits.commit_order import CommitPart, PartOutcome
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.sources import StageLost
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
@@ -11,7 +11,7 @@ from gateway.broker.streams.catalogue import Stream
 from gateway.log import names
 from gateway.log.damage.errors import LogError
 from gateway.log.units import UnitSegments, append_unit
-from gateway.logs import InHost
+from gateway.logs import NameInHost
 from store.api import APPEND_BYTES_MAX
 from store.errors import CorruptSegment, DiskFull, StoreClosed, StoreError
 
@@ -21,13 +21,13 @@ _TRIES: Final = 2
 """A log that has failed is opened anew at once, and tried once more."""
 
 
-async def enter(ports: CommitsPorts, part: Part) -> Outcome:
+async def enter(ports: CommitsPorts, part: CommitPart) -> PartOutcome:
     """Bring a part into its stream, unless the stream has it already."""
-    shown = InHost(part.stream, ports.virtual_host)
+    shown = NameInHost(part.stream, ports.virtual_host)
     reason: Exception | None = None
     size = min(part.source.size, APPEND_BYTES_MAX)  # a larger one is read in pieces
     for _ in range(_TRIES):
-        await ports.usage.entering.take(size)
+        await ports.usage.append_room.take(size)
         try:
             await _append(ports, part)
         except StreamDoesNotExist:
@@ -36,12 +36,12 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
                 shown,
                 part.commit,
             )
-            return Outcome.DROPPED
+            return PartOutcome.DROPPED
         except StageLost as error:
             log.error(  # noqa: TRY400  # for the operator
                 "part of a commit is lost stream=%s number=%d error=%s", shown, part.commit, error
             )
-            return Outcome.DROPPED
+            return PartOutcome.DROPPED
         except (StoreError, LogError, BrokerError) as error:
             reason = error
             if isinstance(error, StoreError):
@@ -49,19 +49,19 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
             if isinstance(error, DiskFull | StoreClosed | BrokerError):
                 break
         else:
-            return Outcome.ENTERED
+            return PartOutcome.ENTERED
         finally:
-            ports.usage.entering.give(size)
+            ports.usage.append_room.give(size)
     log.warning(
         "part of a commit waits, its stream cannot be written stream=%s number=%d error=%s",
         shown,
         part.commit,
         reason,
     )
-    return Outcome.WAITING
+    return PartOutcome.WAITING
 
 
-async def _append(ports: CommitsPorts, part: Part) -> None:
+async def _append(ports: CommitsPorts, part: CommitPart) -> None:
     stream = target_of(ports, part)
     stream_log = await ports.streams.logs.of(stream)
     if stream_log.mark >= part.commit:
@@ -73,7 +73,7 @@ async def _append(ports: CommitsPorts, part: Part) -> None:
         log.error(
             "damage took the last mark, so a commit may be there already and is appended stream=%s"
             " number=%d",
-            InHost(part.stream, ports.virtual_host),
+            NameInHost(part.stream, ports.virtual_host),
             part.commit,
         )
     segments = UnitSegments(
@@ -89,7 +89,7 @@ async def _append(ports: CommitsPorts, part: Part) -> None:
         raise
 
 
-def target_of(ports: CommitsPorts, part: Part) -> Stream:
+def target_of(ports: CommitsPorts, part: CommitPart) -> Stream:
     """Return the stream of a part. Raises StreamDoesNotExist: it was deleted."""
     stream = ports.streams.find(part.stream)
     if stream.entry.generation != part.generation:

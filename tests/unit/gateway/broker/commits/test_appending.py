@@ -1,9 +1,9 @@
 import pytest
 
-from gateway.broker.commits import entering
-from gateway.broker.commits.commit_order import Part
+from gateway.broker.commits import appending
+from gateway.broker.commits.commit_order import CommitPart
 from gateway.broker.commits.ports import CommitsPorts
-from gateway.broker.streams.staging_limits import Room
+from gateway.broker.streams.staging_limits import StagingRoom
 from tests.unit.gateway.broker.commits.staging_rig import StagingRig
 
 
@@ -34,17 +34,17 @@ def test_parts_enter_many_streams_within_the_room_that_there_is(
         rig.run(rig.broker.streams.create(stream, {}))
     staged = [rig.staged(stream, b"x" * 100) for stream in streams]
     sizes = {stage.size_bytes for stage in rig.commits.stages}
-    rig.commits.stages.usage.entering = Room(2 * max(sizes))
-    append, inside, most = entering._append, 0, 0
+    rig.commits.stages.usage.append_room = StagingRoom(2 * max(sizes))
+    append, inside, most = appending._append, 0, 0
 
-    async def counted(ports: CommitsPorts, part: Part) -> None:
+    async def counted(ports: CommitsPorts, part: CommitPart) -> None:
         nonlocal inside, most
         inside += 1
         most = max(most, inside)
         await append(ports, part)
         inside -= 1
 
-    monkeypatch.setattr(entering, "_append", counted)
+    monkeypatch.setattr(appending, "_append", counted)
     rig.commit(*staged)
 
     assert most == 2
