@@ -146,7 +146,7 @@ def test_a_publish_to_its_confirm(server: Observed) -> None:
         server.walk.begin(CONNECTION, "received", ends_with_send=True)
         client.publish(1, {2: b"hello"})
         assert client.confirmed() == (1, (2,))
-        check(server.walk.files(), 21, seen="store/local/commit/journal.py")
+        check(server.walk.files(), 20, seen="store/local/commit/journal.py")
 
 
 @pytest.mark.parametrize("record_bytes", [100, 100_000])
@@ -163,7 +163,7 @@ def test_a_deliver_from_the_disk_to_the_socket(server: Observed, record_bytes: i
         server.walk.begin(CONNECTION, "_deliver_scheduled", ends_with_send=False)
         client.credit(1, 1)
         assert client.delivery().chunk.records() == [bytes(record_bytes)]
-        check(server.walk.files(), 15, seen="store/local/reads.py")
+        check(server.walk.files(), 14, seen="store/local/reads.py")
 
 
 def test_a_super_stream_to_the_reply(server: Observed) -> None:
