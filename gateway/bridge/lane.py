@@ -31,7 +31,7 @@ FINISH_S: Final = 10.0
 LOOK_S: Final = 0.5
 ENOUGH_LOOKS: Final = 2
 LOOKS_A_COUNT: Final = 20
-"""A source is asked for what waits each ten seconds, unless the route ends with the last one."""
+"""A source is asked for its backlog each ten seconds, unless the route ends with its last one."""
 SKIPPED_S: Final = 10.0
 SHORT_S: Final = 2.0
 SHORT_MAX: Final = 3

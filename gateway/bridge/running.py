@@ -23,7 +23,7 @@ for _name in ("aio_pika", "aiormq", "pamqp", "mqtt"):  # what they would say is 
 
 LOOK_S: Final = 0.25
 SPARE_S: Final = 5.0
-"""Beyond what routes may take to finish: one may hold its loop, as with a disk that is full."""
+"""Beyond the time of routes to finish: one may hold its loop, as with a disk that is full."""
 
 
 class RouteWorker(threading.Thread):

@@ -36,7 +36,7 @@ class PublisherDetails:
     """A publisher as administrators see it; entries are counted, a sub-batch as one.
 
     Attributes:
-        number: Tells it from the others of its connection.
+        number: Its number among those of its connection.
     """
 
     number: int
@@ -52,7 +52,7 @@ class ConsumerDetails:
     """A subscription as administrators see it.
 
     Attributes:
-        number: Tells it from the others of its connection.
+        number: Its number among those of its connection.
         window: How much more its client takes at present, in the unit of its protocol.
         consumed: Records sent.
         offset: Of the last record sent, -1 if none was.

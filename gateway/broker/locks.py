@@ -13,7 +13,7 @@ from typing import TypeAlias
 from gateway.pending import Pending
 
 Check: TypeAlias = Callable[[], object]
-"""A check of rights that is made once more while the lock is held; raises what forbids the change.
+"""A check of rights that is made once more while the lock is held; raises what stands against it.
 
 The rights that were checked before the wait for the lock may have changed meanwhile."""
 

@@ -10,7 +10,7 @@ NAME_BYTES_MAX: Final = 255
 """Longest name that administrators and settings give; stream clients may give a longer one."""
 _SHOWN_CHARACTERS: Final = 40
 _NO_TEXT: Final = frozenset(("Cc", "Cs"))
-"""Control characters, and what stands for bytes that are no UTF-8."""
+"""Control characters, and those that stand for bytes that are no UTF-8."""
 
 
 def without_line_ends(name: str) -> str:

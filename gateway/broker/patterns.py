@@ -40,7 +40,7 @@ _OWN_LIMIT: Final = re.compile(rb"(?:\(\*[^)]*\))*\(\*LIMIT_")
 _NOT_IN_BRACKETS: Final = re.compile(rb"\(\*(?![a-z]|ACCEPT\)|F(?:AIL)?\))|\(\?[R0]|\\g[<'][+-]?0")
 """Verbs, which say what happens at the next place, and references to the whole pattern."""
 _COSTLY: Final = re.compile(rb"\\[pPXgk]|\\[1-9](?![0-9])|\(\?P=")
-"""Properties of bytes and references to groups; both take many times what comparing bytes takes."""
+"""Properties of bytes and references to groups; both take many times as long as comparing bytes."""
 _CONTEXT: Final = _cy.create_match_context()
 _given_up = RateLimitedLog(
     log, "pattern given up, which is no match pattern=%.80r name_bytes=%d why=%s"

@@ -32,7 +32,7 @@ class Slice:
         """Begin.
 
         Args:
-            every: The clock is looked at after so many things, each of which takes little. A look
+            every: Things after which the clock is looked at, each of which takes little. A look
                 for a pattern in a name may take 10 ms, and there may be two for each name.
         """
         self._every = every

@@ -35,7 +35,7 @@ from store.errors import SegmentFailed, StoreError
 log = logging.getLogger(__name__)
 
 SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
-"""After so many bytes a snapshot is stored: it bounds the next opening's scan."""
+"""Bytes after which a snapshot is stored: it bounds the next opening's scan."""
 SNAPSHOT_CHUNK_BYTES: Final = 4096
 """A chunk counts for no less, so that there are at most 16,384 chunks to scan."""
 
@@ -432,7 +432,7 @@ class StreamLog:
             self._tell_drained()
 
     def _show(self, chunk: OpenChunk, appended: Appended) -> bool:
-        """Show a chunk to readers; tell whether the index has an entry for it."""
+        """Show a chunk to readers; return whether the index has an entry for it."""
         position, size, _ = appended
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, position)
         filters = chunk.packed_filters
@@ -453,7 +453,7 @@ class StreamLog:
         return is_indexed
 
     def _show_unit(self, unit: Unit, appended: Appended) -> bool:
-        """Show the chunks of a unit; tell whether the index has an entry for one."""
+        """Show the chunks of a unit; return whether the index has an entry for one."""
         are_indexed = [self._show(unit, place) for place in unit.each(appended)]
         self.sequences.note_mark(unit.mark)
         self._next_offset = max(self._next_offset, self.committed_next_offset)

@@ -27,7 +27,7 @@ _BUFFER_SIZES: Final = (4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024)
 _KEPT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of each size that are kept for the next chunks."""
 _COPIED_BYTES: Final = 4096
-"""A complete event of so many bytes is copied: that costs less than a view of it."""
+"""Largest complete event, in bytes, that is copied: that costs less than a view of it."""
 _NO_BUFFER: Final = bytearray()
 _ENTRIES_MAX: Final = ENTRIES_MAX  # numbers of C when it is compiled
 _SEAL_BYTES: Final = SEAL_BYTES

@@ -18,7 +18,7 @@ class LogPorts(Generic[L]):
     """Ports of a log.
 
     Attributes:
-        buffers: Gives the buffers of open chunks.
+        buffers: Keeps the buffers of open chunks.
         clock_ms: Milliseconds since the epoch.
         schedule: Calls a function at the end of this turn of the event loop.
         save: Stores a snapshot and the index, so that the next opening has less to scan.

@@ -57,10 +57,10 @@ def pack_blank(
         seal_seed: That of the segment that will get the chunk.
         packed_filters: The filter values, packed as by `gateway.log.derived.filters`; or empty.
         data_bytes_max: The largest data: what fits a frame to a client.
-        room: Gives a buffer of so many bytes or more; the chunk fills its front.
+        room: Returns a buffer of a size or larger; the chunk fills its front.
 
     Raises:
-        ValueError: The data is not so many entries with so many records, or is too large.
+        ValueError: The data has other numbers of entries or records, or is too large.
     """
     data = memoryview(data).cast("B")
     size = DATA_POSITION + len(data) + len(packed_filters) + SEAL_BYTES

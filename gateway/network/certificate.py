@@ -74,7 +74,7 @@ def _unreadable() -> Iterator[None]:
 
 
 Naming = Callable[[bytes], str]
-"""Gives the user's name in a certificate (DER); empty if it has none. Raises Unreadable."""
+"""Returns the user's name in a certificate (DER); empty if it has none. Raises Unreadable."""
 
 
 @asn1.sequence

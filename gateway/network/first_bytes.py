@@ -113,7 +113,7 @@ PROTOCOLS: Final = (
 )
 """All of them; the first that matches counts."""
 LOOK_BYTES: Final = max(len(each) for protocol in PROTOCOLS for each in protocol.patterns)
-"""Bytes of the longest pattern: with so many, `foreign` is never undecided."""
+"""Bytes of the longest pattern: with that many, `foreign` is never undecided."""
 
 PORT_OF_TLS: Final = "tls"
 """Word for any port before its handshake."""

@@ -57,7 +57,7 @@ async def let_go_of_deleted(
     not read that has no end.
 
     Args:
-        connections: Gives those that are alive.
+        connections: Returns those that are alive.
         timeout_s: A client that takes not one byte for so long, and at most twice that, is cut off.
     """
     while True:

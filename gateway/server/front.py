@@ -315,7 +315,7 @@ class ConnectionLimits:
 
     Attributes:
         close_timeout_ms: How long a client may take to read what is queued at the end.
-        unconfirmed_max: With so many messages unconfirmed the client is not read.
+        unconfirmed_max: Number of unconfirmed messages from which on the client is not read.
         unconfirmed_resume: With no more than this it is read again.
         backlog_pause_bytes: With more queued for the client it is not read.
         backlog_bytes_max: With more it is cut off.

@@ -22,7 +22,7 @@ _ACCEPTED_A_TURN: Final = 64
 _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _PAUSE_S: Final = 0.1
 _CUT_S: Final = 1.0
-"""Time that a client that is cut off has to read what was queued for it."""
+"""Time that a client that is cut off has to read the frames queued for it."""
 
 
 class Listener:

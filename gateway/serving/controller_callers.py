@@ -28,7 +28,7 @@ def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]
 
     Args:
         authentication: Knows users and passwords.
-        caller_of: Gives a user's rights.
+        caller_of: Returns a user's rights.
     """
 
     async def log_in(authorization: str, host: str) -> Caller | None:

@@ -23,7 +23,7 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 _STORED_S: Final = 5.0
-"""Time that a graceful stop has to store what was taken."""
+"""Time that a graceful stop has to store all that was taken."""
 _CLOSED_S: Final = 3.0
 """Time that it has to close the store. With the default time of clients it is below 10 s in all."""
 

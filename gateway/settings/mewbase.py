@@ -45,7 +45,7 @@ class BadSubBatchRule(enum.Enum):
 
 
 _SUB_BATCH_BYTES_MAX = 64 * MIB
-"""The largest that is opened, by what its head says."""
+"""The largest that is opened, by the size in its head."""
 
 
 class _Subscriptions(SettingsSection):
@@ -222,7 +222,7 @@ class MewbaseSettings(_Subscriptions, _Transactions, _Queries, SendBacklogSettin
     )
     initial_frame_bytes_max: Integer = setting(
         8 * KIB,
-        "Largest frame before the login: what a stranger can make the server buffer.",
+        "Largest frame before the login, which any client can make the server buffer.",
         unit="bytes",
         ge=KIB,
         le=MIB,

@@ -92,7 +92,7 @@ class StreamSettings(SendBacklogSettings):
     )
     initial_frame_bytes_max: Integer = _setting(
         8 * KIB,
-        "Largest frame before the connection is open: what a stranger can make the server buffer.",
+        "Largest frame before the connection is open, which any client can make the server buffer.",
         unit="bytes",
         ge=KIB,
         le=MIB,

@@ -75,7 +75,7 @@ class Access:
 
     Attributes:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
-        has_virtual_host: Tells whether there is a virtual host; set by their owner.
+        has_virtual_host: Returns whether there is a virtual host; set by their owner.
         standings: What the tokens of users rest on.
         user_left: Drops what a user that is not there has in virtual hosts; set by their owner.
     """

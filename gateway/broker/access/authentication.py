@@ -86,7 +86,7 @@ class Credentials(NamedTuple):
 
 
 Mechanism = Callable[[bytes, Peer], Credentials]
-"""From what the peer sends, and what is known of it. Raises LoginRefused."""
+"""From the data that the peer sends, and the facts known of it. Raises LoginRefused."""
 
 
 class Users(Protocol):

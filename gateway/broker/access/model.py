@@ -42,7 +42,7 @@ class User:
     loopback_only: bool = False
     """True if this user must come from the server's own machine."""
     mark: str = field(default="", compare=False)
-    """Tells it from users of its name that were deleted; '' until it is stored."""
+    """Differs from that of deleted users of its name; '' until it is stored."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "user")

@@ -99,7 +99,7 @@ class PasswordCheck:
         """Return whether a password is that of a user.
 
         Args:
-            find: Gives the user as it is now, None if there is none.
+            find: Returns the user as it is now, None if there is none.
             name: The name that was given.
             password: Not empty.
             source: Where the question comes from; each has its turn.

@@ -31,7 +31,7 @@ from store.api import NOT_EXISTS, TABLE_BATCH_BYTES_MAX, TableEntry
 from store.errors import DiskFull, KeyVersionMismatch, StoreError
 
 CheckTarget = Callable[[str], object]
-"""Checks the right to write to a stream; raises what forbids it."""
+"""Checks the right to write to a stream; raises the reason against it."""
 
 
 class Commits:

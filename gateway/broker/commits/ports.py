@@ -21,7 +21,7 @@ class CommitsPorts:
         streams: The streams of the virtual host.
         clock_ms: Milliseconds since the epoch.
         now_for_age_ms: Given an age in ms, the earliest time that it can be now.
-        wait: Returns a Pending that settles after so many milliseconds.
+        wait: Returns a Pending that settles after a number of milliseconds.
         usage: Bytes that are staged, in all virtual hosts.
         refused: Told what the store did not take; a full disk sets the alarm.
     """

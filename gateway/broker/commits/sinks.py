@@ -19,7 +19,7 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 RECORD: Final = "record"
-"""The lock of what each commit changes: the last number, and sinks."""
+"""The lock of the things that each commit changes: the last number, and sinks."""
 
 _MS: Final = 1_000
 _AT_ONCE: Final = 1_000

@@ -33,7 +33,7 @@ from gateway.pending import Pending
 log = logging.getLogger(__name__)
 
 _SENT_AWAY_S: Final = 1.0
-"""Time limit for a client whose connection is ended to read what is queued for it."""
+"""Time limit for a client whose connection is ended to read the frames queued for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class SessionContext:
 
     Attributes:
         virtual_hosts: Finds a virtual host by its name.
-        has_room: Tells whether one more connection of this front may be opened.
+        has_room: Returns whether one more connection of this front may be opened.
     """
 
     access: Access

@@ -182,7 +182,7 @@ class Stream:
     limits_as_of: tuple[object, object] = (None, None)
     """The state of `governed` that they take into account."""
     evaluation: Pending[None] | None = None
-    """Under way while what may go is looked for and removed."""
+    """Under way while records that may go are looked for and removed."""
     is_to_be_evaluated: bool = False
     """True if it is to be checked again when that is through."""
     is_ahead_remarked: bool = False

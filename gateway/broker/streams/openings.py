@@ -23,7 +23,7 @@ TABLE: Final = server_table("server")
 KEY: Final = b"openings"
 """The key of the count in the table. An empty value says that the count is damaged."""
 EPOCH_MAX: Final = 0xFFFE
-"""One below what 16 bits hold: the largest event number stands for the end of all offsets."""
+"""One below the largest number of 16 bits: the largest stands for the end of all offsets."""
 
 
 class Openings:

@@ -74,12 +74,12 @@ class RetentionPorts:
         store: The segment store.
         schedule: Calls a function at the end of this turn of the event loop.
         now_for_age_ms: Given an age in ms, the earliest time that it can be now.
-        log_of: Gives a stream's log.
-        limits_of: Gives what a stream may keep, by the policies that there are now.
-        names_of: Gives a stream's segments.
+        log_of: Returns a stream's log.
+        limits_of: Returns a stream's limits, by the policies that there are now.
+        names_of: Returns a stream's segments.
         save: Stores a log's snapshot and index.
-        first_held: Gives the lowest offset of a stream, by its generation, that a plan holds.
-        is_disk_full: Tells whether plans hold nothing, since there is no space.
+        first_held: Returns the lowest offset of a stream, by its generation, that a plan holds.
+        is_disk_full: Returns whether plans hold nothing, since there is no space.
     """
 
     store: SegmentStore

@@ -9,7 +9,7 @@ from gateway.broker.errors import PreconditionFailed
 from gateway.pending import Pending
 
 INLINE_BYTES_MAX: Final = 256 * 1024
-"""A stage of so many bytes lies in its row; a larger one in a segment of its own."""
+"""Largest stage, in bytes, that lies in its row; a larger one has a segment of its own."""
 WAY_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of one stage on their way to the store; the client that sends more has to wait."""
 ALL_WAY_BYTES_MAX: Final = 64 * 1024 * 1024

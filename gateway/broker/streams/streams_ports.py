@@ -25,7 +25,7 @@ class StreamsPorts:
 
     Attributes:
         store: The segment store.
-        openings: Gives each stream's epoch.
+        openings: Returns each stream's epoch.
         log_ports: Makes a log's ports from its `failed` and `save`.
         schedule: Calls a function at the end of this turn of the event loop.
         clock_ms: Milliseconds since the epoch.
@@ -34,8 +34,8 @@ class StreamsPorts:
         offset_references_max: References under which a stream has offsets stored.
         now_for_age_ms: Given an age in ms, the earliest time it can be now; retention uses it, so
             that a clock set forward deletes nothing (`gateway.log.clock`). None: `clock_ms`.
-        is_disk_full: Tells whether there is no space for publishes.
-        wait: Returns a Pending that settles after so many milliseconds.
+        is_disk_full: Returns whether there is no space for publishes.
+        wait: Returns a Pending that settles after a number of milliseconds.
         usage: Bytes that are staged.
         refused: Told when staged records, or a commit of them, are not stored.
         turns: The time that searches for policies have together in one turn of the event loop.

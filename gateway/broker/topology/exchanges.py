@@ -263,7 +263,7 @@ class Exchanges:
             stream.bound_by.add(key)
 
     def _lost_binding(self, declared: Declared) -> bool:
-        """Drop an auto-delete exchange without bindings unless it is kept; tell whether it went."""
+        """Drop an auto-delete exchange without bindings unless it is kept; True if it went."""
         if declared.bindings or not declared.exchange.auto_delete:
             return False
         declared.is_bereft = True

@@ -40,7 +40,7 @@ PAGE_COVERS_BYTES: Final = 64 * 1024 * 1024
 NOTES_BYTES_MAX: Final = 256 * 1024
 """If more than this waits to be stored, the oldest pages are dropped."""
 TRIM_PAGES: Final = 64
-"""The stored pages are trimmed when so many describe only truncated chunks."""
+"""Number of pages for truncated chunks alone at which the stored ones are trimmed."""
 
 _RUN_COVERS_MAX: Final = 1 << 30
 _HEAD: Final = struct.Struct(">IQQQQQ")

@@ -60,7 +60,7 @@ class AdaptiveSleep:
         Args:
             rest_us: Length of one; 0 for none at all.
             now_ns: Reads a clock that cannot be set.
-            sleep: Waits for so many seconds.
+            sleep: Waits for a time in seconds.
         """
         self.received_bytes = 0
         self.now_ns = now_ns
@@ -134,7 +134,7 @@ turn of the event loop costs a system call."""
 
 _VAIN_POLLS_MAX: Final = 4
 _TURNS_WITHOUT_POLL: Final = 16
-"""After so many times in vain, the loop polls busily once in so many turns."""
+"""Turns of which one polls busily, after `_VAIN_POLLS_MAX` waits in vain."""
 
 
 class Schedule:
