@@ -12,7 +12,6 @@ from compat.differential.script import (
     opened,
     script,
     silence,
-    tell,
 )
 
 TOLD = Wait(frames=2)
@@ -205,7 +204,7 @@ GROUPS = (
             opened("A"),
             ask("A", f.create("~s")),
             ask("A", f.subscribe(1, "~s", pairs=pairs)),
-            tell("A", f.unsubscribe(1)),
+            ask("A", f.unsubscribe(1)),
         )
         for name, pairs in (
             ("no name", {"single-active-consumer": "true"}),
