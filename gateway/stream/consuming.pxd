@@ -6,7 +6,7 @@ from gateway.log.open_chunk cimport ChunkDelivery
 from gateway.server.front cimport SendPiece, DeliverySource
 from gateway.stream.kernel.publish cimport deliver_of
 
-cdef class Subscription(DeliverySource):
+cdef class CreditSubscription(DeliverySource):
     cdef public int subscription_id
     cdef public object stream, properties, _session, _ports, _reader
     cdef public Cursor _cursor

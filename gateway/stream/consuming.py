@@ -36,7 +36,7 @@ class Reader(Protocol):
         ...
 
 
-class Subscription(DeliverySource):
+class CreditSubscription(DeliverySource):
     """One subscription of a connection.
 
     Attributes:

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.stream.consuming cimport Subscription
+from gateway.stream.consuming cimport CreditSubscription
 from gateway.stream.publishing cimport take, take_with_filters
 from gateway.stream.kernel.publish cimport u32_at
 
@@ -15,6 +15,6 @@ cdef class StreamFront:
     cpdef Py_ssize_t take(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end) except -1
     @cython.locals(kind="long long")
     cpdef Py_ssize_t _take_frame(self, bytearray buffer, Py_ssize_t position, Py_ssize_t frame_end, Py_ssize_t end) except -1
-    @cython.locals(subscription=Subscription)
+    @cython.locals(subscription=CreditSubscription)
     cpdef bint _take_credit(self, bytearray buffer, Py_ssize_t position, Py_ssize_t frame_end) except -1
     cpdef Py_ssize_t frame_bytes(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end) except -1

@@ -19,7 +19,7 @@ from gateway.broker.hosts.virtual_host import VirtualHost
 from gateway.broker.streams.catalogue import Stream
 from gateway.pending import Pending
 from gateway.server.front import Ports
-from gateway.stream.consuming import Subscription
+from gateway.stream.consuming import CreditSubscription
 from gateway.stream.context import StreamContext
 from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
@@ -54,7 +54,7 @@ class Link(ClientSession):
         self.session = session
         self.ports = ports
         self.publishers: dict[int, Publisher] = {}
-        self.subscriptions: dict[int, Subscription] = {}
+        self.subscriptions: dict[int, CreditSubscription] = {}
         self.references: set[tuple[str, str]] = set()
         self.memberships: dict[int, Membership] = {}
         """Memberships of subscriptions in groups with a single active consumer, by their ids."""
@@ -161,7 +161,7 @@ class Link(ClientSession):
         self.references.discard((publisher.stream.name, publisher.reference))
         publisher.close()
 
-    def take_out(self, subscriptions: Iterable[Subscription]) -> list[Order]:
+    def take_out(self, subscriptions: Iterable[CreditSubscription]) -> list[Order]:
         """Forget subscriptions, all at once; return their groups' orders, to be carried out."""
         left: dict[tuple[str, str], list[Membership]] = {}
         for subscription in subscriptions:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from gateway.broker.streams.catalogue import Stream
 from gateway.server.front import Ports
-from gateway.stream.consuming import Subscription
+from gateway.stream.consuming import CreditSubscription
 from gateway.stream.context import StreamContext
 from hutch.stream import messages as m
 from hutch.stream.offsets import OffsetSpec
@@ -65,7 +65,7 @@ class Membership:
     __slots__ = ("link", "name", "question", "spec", "subscription")
 
     def __init__(
-        self, link: MemberLink, subscription: Subscription, name: str, spec: OffsetSpec
+        self, link: MemberLink, subscription: CreditSubscription, name: str, spec: OffsetSpec
     ) -> None:
         self.subscription = subscription
         self.name = name

@@ -12,7 +12,7 @@ from gateway.broker.groups import NO_PARTITION
 from gateway.log.log import StreamLog
 from gateway.log.reading.locations import Start, tell_removed
 from gateway.logs import NameInHost
-from gateway.stream.consuming import Subscription
+from gateway.stream.consuming import CreditSubscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
 from gateway.stream.handlers.streams import OK, locate_spec
 from gateway.stream.link import IDS_MAX, Link, carry_out
@@ -55,7 +55,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     link.require(Permission.READ, request.stream)  # the right may have been taken away meanwhile
     link.watch(stream)
-    subscription = Subscription(
+    subscription = CreditSubscription(
         request.subscription_id,
         stream,
         stream_log,
@@ -90,7 +90,7 @@ async def _located(stream_log: StreamLog, spec: OffsetSpec) -> Start:
     return start
 
 
-def _begin(link: Link, subscription: Subscription, start: Start) -> None:
+def _begin(link: Link, subscription: CreditSubscription, start: Start) -> None:
     link.reads_at(subscription.stream, start.offset)
     subscription.begin(
         start.position,
@@ -100,7 +100,7 @@ def _begin(link: Link, subscription: Subscription, start: Start) -> None:
     link.ports.later(_FIRST_CHUNK_MS, subscription.wake)
 
 
-def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
+def _join(link: Link, subscription: CreditSubscription, name: str, spec: OffsetSpec) -> None:
     """Enter a group with a single active consumer; its orders are carried out after the reply.
 
     Raises:

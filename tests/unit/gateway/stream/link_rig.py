@@ -30,7 +30,7 @@ from gateway.server.front import DeliverySource, WriteBacklog
 from gateway.settings.model import Settings, UsersSettings
 from gateway.stream import publishing
 from gateway.stream.advertising import Advertising
-from gateway.stream.consuming import DELIVER_HEAD_BYTES, Subscription
+from gateway.stream.consuming import DELIVER_HEAD_BYTES, CreditSubscription
 from gateway.stream.context import LinkSettings, StreamContext
 from gateway.stream.dispatch import dispatch
 from gateway.stream.link import Link
@@ -69,7 +69,7 @@ class Ports:
     turns: list[Pending[None]] = field(default_factory=list)
     """Of others, for which a long command waits; `end_turns` lets it go on."""
     tuned_count: int = 0
-    woken: list[Subscription] = field(default_factory=list)
+    woken: list[CreditSubscription] = field(default_factory=list)
     intakes: list[tuple[int, WriteBacklog | None]] = field(default_factory=list)
     """For each run of Publish frames, the entries that wait for a confirm, and their log."""
     settled_count: int = 0
@@ -117,7 +117,7 @@ class Ports:
         self.tuned_count += 1
 
     def wake(self, source: DeliverySource) -> None:
-        assert isinstance(source, Subscription)
+        assert isinstance(source, CreditSubscription)
         self.woken.append(source)
 
     def settled(self, count: int) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.stream.consuming import Subscription
+from gateway.stream.consuming import CreditSubscription
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST, NEXT, OffsetSpec
@@ -104,7 +104,7 @@ def test_the_connection_is_woken_after_the_reply_and_not_before(
     client.ports.frames.clear()
     frames_when_woken: list[int] = []
 
-    def wake(_subscription: Subscription) -> None:
+    def wake(_subscription: CreditSubscription) -> None:
         frames_when_woken.append(len(client.ports.frames))
 
     monkeypatch.setattr(client.ports, "wake", wake)
