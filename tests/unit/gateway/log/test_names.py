@@ -96,3 +96,37 @@ def test_keys_of_a_generation_are_its_own() -> None:
 
 def test_a_segment_has_one_writer_id_forever() -> None:
     assert names.writer_of("a") == uuid.uuid5(uuid.NAMESPACE_URL, "a")
+
+
+def test_segments_of_a_virtual_host_have_names_that_no_stream_has() -> None:
+    held = [
+        names.commits_table("/"),
+        names.binder_table("/", "b"),
+        names.stage_segment("/", 3),
+        names.unit_segment("/", 4, 5),
+        names.marks_segment("/", "s", 6),
+    ]
+
+    assert [name.rpartition("/0.")[0].rpartition("/")[2] for name in held] == [
+        "_commits_kvtable",
+        "_..binder-b_kvtable",
+        "_..stage-3",
+        "_..unit-4-5",
+        "_MARK_s-6",
+    ]
+    assert {name.partition("/")[0] for name in held} == {names.scope_of("/")}
+
+
+@pytest.mark.parametrize(
+    ("held", "is_one"),
+    [
+        ("_a.2eb-7", True),
+        ("_a.2eb-7-index", True),
+        ("_a.2eb-7-filters", True),
+        ("_a.2eb-8", False),
+        ("_a-7", False),
+        ("_a.2eb-7-others", False),
+    ],
+)
+def test_what_a_stream_holds_is_named_after_it(held: str, *, is_one: bool) -> None:
+    assert names.is_named_after(held, "a.b", 7) == is_one

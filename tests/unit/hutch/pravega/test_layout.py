@@ -68,3 +68,19 @@ def test_a_field_needs_one_wire_type() -> None:
     for message_class, name in ((Plain, "Plain"), (Doubled, "Doubled")):
         with pytest.raises(TypeError, match=f"{name}.number has no wire type"):
             PayloadLayout(message_class)
+
+
+@pytest.mark.parametrize(
+    ("text", "last", "fields"),
+    [
+        ("00000005", "number", {"number": 5}),
+        ("00000005000161", "text", {"number": 5, "text": "a"}),
+        ("0000000500", "number", {"number": 5}),
+        ("0000000500", "text", None),
+        ("00000005000161", "none", None),
+    ],
+)
+def test_fields_up_to_one_are_read_of_a_payload_that_is_not_whole(
+    text: str, last: str, fields: dict[str, object] | None
+) -> None:
+    assert LAYOUT.decode_until(last, memoryview(bytes.fromhex(text))) == fields

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.server.loop.awaiting import settled, settled_after
+from gateway.server.loop.awaiting import next_turn, settled, settled_after
 
 
 async def test_a_pending_is_settled_after_its_time_and_not_before() -> None:
@@ -15,3 +15,14 @@ async def test_a_pending_is_settled_after_its_time_and_not_before() -> None:
     await settled(settled_after(loop, 4))
 
     assert order == ["before", "settled", "behind"]
+
+
+async def test_others_have_their_turn_before_the_next_one() -> None:
+    order: list[str] = []
+    turn = next_turn()
+    asyncio.get_running_loop().call_soon(order.append, "other")
+
+    await settled(turn)
+    order.append("next")
+
+    assert order == ["other", "next"]
