@@ -12,6 +12,8 @@ from pyspark_hutch.client.pool import Name
 from pyspark_hutch.offsets.position import StreamPlace, WrongPosition, position_of
 from pyspark_hutch.options.connection_settings import BrokerSettings
 
+LOG: Final = logging.getLogger(__name__)
+
 
 def lag(progress: object, told: Mapping[str, StreamPlace] | None = None) -> dict[str, int | None]:
     """Return how many rows each stream holds that a query has not read yet.
@@ -86,9 +88,6 @@ def _field(holder: object, name: str) -> Any:  # noqa: ANN401  # what JSON holds
     if isinstance(holder, Mapping):
         return holder.get(name)
     return getattr(holder, name, None)
-
-
-LOG: Final = logging.getLogger(__name__)
 
 
 class QueryBacklog:

@@ -10,6 +10,8 @@ from gateway.server.connections.shared import Shared
 from gateway.server.listener import Listener
 from gateway.server.sockets import Sockets
 
+log = logging.getLogger(__name__)
+
 _POLL_S: Final = 0.01
 
 
@@ -42,8 +44,6 @@ class Listeners:
         while self.connections():  # noqa: ASYNC110 - they have no event
             await asyncio.sleep(_POLL_S)
 
-
-log = logging.getLogger(__name__)
 
 _LOOKED_AT_IN_A_TURN: Final = 500
 

@@ -15,6 +15,14 @@ from gateway.broker.streams.streams import Streams
 from gateway.pending import Pending
 from store.errors import DiskFull, StoreError
 
+log = logging.getLogger(__name__)
+
+AGAIN_S: Final = 1.0
+"""Time between two checks for space."""
+ROOM_BYTES: Final = 4 * 1024 * 1024
+"""Space that has to be free: the store's room for deletions, and as much for messages."""
+_NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
 T = TypeVar("T")
 
 
@@ -49,15 +57,6 @@ async def _look_at(streams: Streams, awaits: CoroutineRunner) -> None:
     for part in streams.logs.retention.rounds(streams):
         await awaits(part)
         await asyncio.sleep(0)
-
-
-log = logging.getLogger(__name__)
-
-AGAIN_S: Final = 1.0
-"""Time between two checks for space."""
-ROOM_BYTES: Final = 4 * 1024 * 1024
-"""Space that has to be free: the store's room for deletions, and as much for messages."""
-_NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class Space:

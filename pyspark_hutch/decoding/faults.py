@@ -6,6 +6,8 @@ from typing import Final
 from hutch.formats.sub_batches import BadSubBatch
 from pyspark_hutch.options.read_settings import Fate
 
+LOG: Final = logging.getLogger(__name__)
+
 
 class _Fault(ValueError):
     def __init__(self, stream: str, offset: int, reason: str) -> None:
@@ -43,8 +45,6 @@ class UnopenedSubBatch(_Fault):
             "Set badSubBatches to skip or raw to go on."
         )
 
-
-LOG: Final = logging.getLogger(__name__)
 
 _BECAME: Final[dict[Fate, str]] = {
     "skip": "were left out",

@@ -20,6 +20,8 @@ from pyspark_hutch.planning.admission import share
 from pyspark_hutch.planning.facts import Reach, StreamsFound
 from pyspark_hutch.planning.splits import Split, StreamRange, plan
 
+LOG: Final = logging.getLogger(__name__)
+
 
 class StockFacts:
     """Asks with Metadata, Partitions, StreamStats and ResolveOffsetSpec."""
@@ -63,8 +65,6 @@ class StockFacts:
         """Cut ranges by rows."""
         return plan(self._cluster, found.leaders, ranges, splitting)
 
-
-LOG: Final = logging.getLogger(__name__)
 
 KEPT_S: Final = 60.0
 """Lifetime of an estimate: a new one takes some round trips for each stream."""

@@ -132,7 +132,7 @@ def bases_of(
 
 
 def of_bases(all_of: Mapping[str, Module]) -> Iterator[str]:
-    """Tell of the subclasses that share a private name with a base of another module."""
+    """Yield a line for each subclass that shares a private name with a base of another module."""
     for module, parts in all_of.items():
         for node in parts.classes.values():
             own, used = own_names(node), used_names(node)
@@ -145,7 +145,7 @@ def of_bases(all_of: Mapping[str, Module]) -> Iterator[str]:
 
 
 def of_others(all_of: Mapping[str, Module]) -> Iterator[str]:
-    """Tell of the private names that are taken of an object whose class is in another module."""
+    """Yield a line for each private name that is taken of an object of another module's class."""
     own = {
         module: {
             name

@@ -13,6 +13,8 @@ from gateway.pending import Pending, nothing
 from store.api import Durability, SegmentStore, TableEntry, Writer
 from store.errors import CorruptSegment, StoreError
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class Saved:
@@ -58,9 +60,6 @@ class Saved:
         self.waiting = None
         if self.saving is not None:
             await self.saving
-
-
-log = logging.getLogger(__name__)
 
 
 class KeptSnapshots:

@@ -10,6 +10,8 @@ from gateway.log.kernel.chunks import BAD_CRC, BAD_HEADER, BAD_SEAL, NOT_NEXT
 from gateway.log.log import StreamLog
 from hutch.formats.chunk import EVENT_HEAD_BYTES
 
+log = logging.getLogger(__name__)
+
 
 def marks_of(log: StreamLog, position: int, end: int) -> list[Mark]:
     """Return the known places of chunks in [position, end) and next to it.
@@ -30,8 +32,6 @@ def span_around(log: StreamLog, position: int) -> tuple[int, int, int]:
     size, end_offset = next(mark for mark in marks if mark[0] > 0)
     return size, first_offset, end_offset
 
-
-log = logging.getLogger(__name__)
 
 ONE_CHUNK: Final = frozenset((BAD_CRC, BAD_HEADER, NOT_NEXT))
 """Reasons that concern one chunk whose size can be trusted."""

@@ -15,6 +15,8 @@ from hutch.pravega.layout import WireMessage
 from store.api import Operations
 from store.errors import StoreError
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyContext:
@@ -51,9 +53,6 @@ def is_of_the_gateway(segment: str) -> bool:
 
 def _scope_of(segment: str) -> str:
     return segment.partition("/")[0]
-
-
-log = logging.getLogger(__name__)
 
 
 class EarlyConnection:

@@ -30,7 +30,7 @@ def next_turn() -> Pending[None]:
 
 
 def settled_after(loop: asyncio.AbstractEventLoop, delay_ms: int) -> Pending[None]:
-    """Return what is settled after a time in milliseconds."""
+    """Return a Pending, settled after a time in milliseconds. Only on the event loop."""
     pending: Pending[None] = Pending()
     loop.call_later(delay_ms / 1_000, pending.settle, None)
     return pending

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+log = logging.getLogger(__name__)
+
 WINDOW_NS: Final = 25_000_000
 """Length of the times whose rates are compared."""
 BUSY_TURNS: Final = 125
@@ -124,8 +126,6 @@ class AdaptiveSleep:
         self._other_rate = rate
         self._rests = state in (_TRIAL, _RESTING)
 
-
-log = logging.getLogger(__name__)
 
 _PASSES: Final = 4
 """Steps that lead to each other (flush, commit, confirm, send) and are done in the same turn: each

@@ -47,7 +47,7 @@ class SlowStore(ModelStore):
         super().call(tell, operation, *arguments)
 
     def let_go(self, count: int) -> None:
-        """Tell of the first `count`."""
+        """Call back with the first `count` results."""
         told, self._untold = self._untold[:count], self._untold[count:]
         for tell in told:
             tell()

@@ -1,4 +1,4 @@
-"""What is done at the end of a turn of the loop."""
+"""The actions at the end of a turn of the loop, and its rests."""
 
 from collections.abc import Callable
 from typing import Any
