@@ -1,6 +1,7 @@
 """One connection as its handlers see it, and the state that all of them share."""
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from gateway.broker.access.access import Demand, May
@@ -28,6 +29,8 @@ from gateway.settings.mewbase import MewbaseSettings
 
 PROTOCOL: Final = "mewbase"
 """Name of the protocol, as administrators see it."""
+PUBLISHERS_MAX: Final = 256
+"""Channels with a publisher: above it one that waits for nothing is forgotten for each new one."""
 _GONE: Final = "channel %r is gone, or may not be read any more"
 
 
@@ -83,6 +86,13 @@ class ChannelLink(ClientSession):
         """Return whether the client wants the numbers of errors as strings."""
         return self.session.has_page_form
 
+    def add_publisher(self, publisher: ChannelPublisher) -> None:
+        """Add the publisher of one more channel; if there are many, forget the oldest idle ones."""
+        idle = (each for each in self.publishers.values() if each.is_idle)
+        for one in list(islice(idle, max(0, len(self.publishers) - PUBLISHERS_MAX + 1))):
+            self._forget(one)
+        self.publishers[publisher.stream.name] = publisher
+
     # What administrators are told
 
     def details(self) -> ConnectionDetails:
@@ -129,9 +139,9 @@ class ChannelLink(ClientSession):
         So no right has to be looked at for each event. A publisher learns it by its next request,
         a query by its last result. A client that reads a channel is cut off.
         """
-        for stream in [each for each in self.written() if not may(Right.WRITE, each.name)]:
-            del self.publishers[stream.name]
-            self.unwatch_if_unused(stream)
+        for publisher in list(self.publishers.values()):
+            if not may(Right.WRITE, publisher.stream.name):
+                self._forget(publisher)
         for query in [each for each in self.queries.values() if each is not None]:
             if not may(Right.READ, query.binder.name):
                 self._refuse(query)
@@ -139,6 +149,10 @@ class ChannelLink(ClientSession):
             if not may(Right.READ, stream.name):
                 self.end(_GONE % stream.name)
                 return
+
+    def _forget(self, publisher: ChannelPublisher) -> None:
+        del self.publishers[publisher.stream.name]
+        self.unwatch_if_unused(publisher.stream)
 
     def _refuse(self, query: Query) -> None:
         """End a query whose binder may not be read any more."""

@@ -36,6 +36,11 @@ class ChannelPublisher:
         """True if the log takes nothing more."""
         return self._log.failure is not None
 
+    @property
+    def is_idle(self) -> bool:
+        """True if no event waits for its answer."""
+        return not self._answers.waiting
+
     def put(self, event: bytes, request_id: int) -> None:
         """Put an event behind all earlier ones; its answer comes when it is stored.
 

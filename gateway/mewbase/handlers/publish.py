@@ -104,5 +104,5 @@ async def _publisher(link: ChannelLink, channel: str) -> ChannelPublisher:
     link.require(Right.WRITE, channel)  # from here on `Link.rights_changed` looks
     link.watch(stream)
     publisher = ChannelPublisher(stream, stream_log, link.ports, link.errors_as_text)
-    link.publishers[channel] = publisher
+    link.add_publisher(publisher)
     return publisher

@@ -11,7 +11,9 @@ import pytest
 from bson import Binary, Decimal128, Int64, ObjectId
 from bson.raw_bson import RawBSONDocument
 
+from gateway.mewbase.link import PUBLISHERS_MAX
 from gateway.settings.mewbase import EVENT_BYTES_MAX
+from tests.http_client import Api
 from tests.integration.administrator import ctl
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import HutchServer
@@ -210,3 +212,19 @@ def test_a_channel_that_is_deleted_is_missed_by_the_next_event(
     ctl(server, "delete_stream", "channel1")
     assert other.is_ended()
     assert client.ask("PUB", channel="channel1", event={}, rID=1)["errCode"] == 3
+
+
+def test_of_many_channels_only_some_keep_a_publisher(
+    server: HutchServer, client: MewbaseClient, other: MewbaseClient
+) -> None:
+    channels = [f"many{number}" for number in range(PUBLISHERS_MAX + 40)]
+    for channel in channels:
+        assert client.ask("CREATECHANNEL", name=channel, rID=1)["ok"] is True
+        client.publish(channel, {"n": 1})
+    publishers = Api(*server.management, user=("mew", "base")).get("stream/publishers/%2F")
+    assert len(publishers) == PUBLISHERS_MAX
+    client.publish(channels[0], {"n": 2})
+    other.subscribe(channels[0], startPos=0)
+    assert [each["event"] for each in other.events(2)] == [{"n": 1}, {"n": 2}]
+    ctl(server, "delete_stream", channels[0])
+    assert client.ask("PUB", channel=channels[0], event={}, rID=1)["errCode"] == 3

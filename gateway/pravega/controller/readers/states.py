@@ -7,11 +7,11 @@ one before that. So what has to be read is bounded by the client, and here by BY
 Source: Pravega, io.pravega.client.state.impl.StateSynchronizerImpl, RevisionedStreamClientImpl.
 """
 
-from time import perf_counter
 from typing import Final, TypeVar
 from uuid import UUID
 
 from gateway.broker.locks import Locks
+from gateway.broker.yielding import Slice
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
 from gateway.pravega.controller.readers.group import ReaderGroup
 from gateway.pravega.controller.readers.packed import Framed, Steps, UnreadableValue
@@ -31,8 +31,6 @@ BYTES_MAX: Final = 8 * 1024 * 1024
 """Bytes of a state with the changes behind it: as many as an event of Pravega's client may have.
 Its readers write a whole state soon after 512 KiB of changes."""
 PIECE_BYTES: Final = 64 * 1024
-TURN_S: Final = 0.005
-"""Time after which others have their turn, at the end of a step of work."""
 TRIES: Final = 3
 """Reads of one state: each time it is truncated meanwhile there is a newer whole state."""
 
@@ -79,41 +77,26 @@ class States:
             return NOTHING
         if not 0 < end - start <= BYTES_MAX:
             raise UnreadableValue(f"it has {end - start} bytes, and may have {BYTES_MAX}")
-        replay, framed, turn = Replay(), Framed(), _Turn()
+        replay, framed, time_slice = Replay(), Framed(), Slice()
         while start < end:
             data = await self._segments.read(segment, start, min(end - start, PIECE_BYTES))
             if not data:
                 raise UnreadableValue("its bytes end before its end")
             start += len(data)
-            turn.begin()
+            time_slice.begin()
             for event in framed.fed(data):
-                await _done(replay.take(event), turn)
+                await _done(replay.take(event), time_slice)
         if not framed.is_whole:
             raise UnreadableValue("its last event is not whole")
-        return await _done(replay.agreed(), turn)
+        return await _done(replay.agreed(), time_slice)
 
 
-class _Turn:
-    """The time since others had their turn."""
-
-    def __init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
-        """Say that the others had theirs."""
-        self._began_s = perf_counter()
-
-    def is_over(self) -> bool:
-        """Return whether it is the others' turn now."""
-        return perf_counter() - self._began_s > TURN_S
-
-
-async def _done(steps: Steps[T], turn: _Turn) -> T:
+async def _done(steps: Steps[T], time_slice: Slice) -> T:
     """Take the steps of some work, between which others have their turn."""
     while True:
-        if turn.is_over():
+        if time_slice.is_over():
             await next_turn()
-            turn.begin()
+            time_slice.begin()
         try:
             next(steps)
         except StopIteration as stop:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gateway.broker import yielding
 from gateway.pravega.controller.readers import packed
 from gateway.pravega.controller.readers import states as module
 from gateway.pravega.controller.readers.group import ReaderGroup
@@ -186,7 +187,7 @@ async def test_others_have_their_turn_while_a_long_state_is_read(
     counting = asyncio.create_task(count())
     await asyncio.sleep(0)
     # Steps, of which each may take a turn: the entries are read, and sorted by their streams.
-    monkeypatch.setattr(module, "TURN_S", -1.0)
+    monkeypatch.setattr(yielding, "THINGS_A_TURN", 1)
     found = await read(world)
     counting.cancel()
 
