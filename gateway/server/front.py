@@ -202,7 +202,7 @@ class Ports(Protocol):
         ...
 
     def begun(self) -> None:
-        """Note that the client has begun something of several frames, or a call; see `Front`."""
+        """Note that a call, or a request of several frames, has begun; it has to end in time."""
         ...
 
     # Standing

@@ -26,7 +26,7 @@ class DraftPart(Protocol):
         ...
 
     def part(self, number: int) -> CommitPart:
-        """Return it as a part of that commit."""
+        """Return what the commit of this number puts into the stream, ready to be written."""
         ...
 
 
@@ -77,7 +77,7 @@ class StagesPart:
         return TableEntry(part_key(number, first.generation), row.pack())
 
     def part(self, number: int) -> CommitPart:
-        """Return it as a part of that commit."""
+        """Return what the commit of this number puts into the stream, ready to be written."""
         first = self._some[0]
         source = StagesSource(self._ports, self._stages.data_of, self._some)
         return CommitPart(number, first.stream, first.generation, source)
@@ -108,7 +108,7 @@ class ChunkPart:
         return TableEntry(part_key(number, self._generation), row.pack(self._chunk))
 
     def part(self, number: int) -> CommitPart:
-        """Return it as a part of that commit."""
+        """Return what the commit of this number puts into the stream, ready to be written."""
         key = part_key(number, self._generation)
         source = RowSource(self._ports, key, self.size, self._chunk)
         return CommitPart(number, self._stream, self._generation, source)

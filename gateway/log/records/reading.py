@@ -240,7 +240,7 @@ class RecordReader:
     def _begin_opened(
         self, outcome: bytes | mmap | BaseException
     ) -> list[Record] | UnreadableSubBatch:
-        """Begin with the first wanted record of a sub-batch, or tell why there is none."""
+        """Return the first wanted records of an opened sub-batch, or why it is unreadable."""
         head = sub_batch_at(self._chunk, self._place)
         offset, wanted = self._offset, self.next_offset
         if isinstance(outcome, BadSubBatch):

@@ -74,7 +74,7 @@ async def import_read(
 
 
 def _demand_all(plan: ImportPlan) -> None:
-    """Demand that nothing is left out that may be missed. Raises DefinitionsError."""
+    """Demand that no row is left out whose absence loses something. Raises DefinitionsError."""
     lost = [row for row in plan.rows if row.is_lost]
     if lost:
         lines = (

@@ -37,7 +37,7 @@ class Rates:
         self._means = [0.0] * len(WINDOWS)
 
     def age(self, now_ms: int) -> float:
-        """Return the minutes since its beginning."""
+        """Return the minutes since the segment began."""
         return (now_ms - self._began_ms) / self._minute_ms
 
     def add(self, count: float, since_ms: int, now_ms: int) -> None:
