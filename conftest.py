@@ -188,6 +188,8 @@ def sendable(value: object) -> object:
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
             return {sendable(name): sendable(each) for name, each in value.items()}
-        case list() | tuple():
+        case list():
             return [sendable(each) for each in value]
+        case tuple():  # a skip's place and reason, which stay one
+            return tuple(sendable(each) for each in value)
     return value
