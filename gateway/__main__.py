@@ -25,7 +25,7 @@ def main() -> int:
     _open_standard_descriptors()
     if sys.argv[1:2] == ["serve"] or sys.argv[1:3] == ["store", "serve"]:
         with _ended_by_signals(), _uncollected():
-            return _run()
+            return _run_server()
     return _run_and_print()
 
 
@@ -33,6 +33,16 @@ def _run() -> int:
     from gateway import cli  # noqa: PLC0415 (see above)
 
     return cli.main()
+
+
+def _run_server() -> int:
+    """Run a server, which tells itself that its output cannot be written."""
+    code = _run()
+    try:
+        sys.stdout.flush()
+    except OSError:  # else the interpreter would say it again, with an exit code of its own
+        _drop_output()
+    return code
 
 
 def _run_and_print() -> int:
