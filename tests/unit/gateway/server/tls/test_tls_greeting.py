@@ -3,8 +3,10 @@
 import asyncio
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -116,6 +118,86 @@ async def test_a_client_may_go_in_the_middle_of_it(
     sockets[1].close()
     await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.reason == "the client went away"
+
+
+def reset(client: socket.socket) -> None:
+    """Close a connection so that the other side gets an error."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+async def test_a_client_may_break_the_connection_in_the_middle_of_it(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads())
+    reset(sockets[1])
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
+    assert "Connection reset by peer" in outcome.reason
+    assert (outcome.edge, outcome.farewell, outcome.free_count) == (None, None, 1)
+
+
+async def test_a_client_may_be_gone_when_it_is_answered(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    busy = threads()
+    release = threading.Event()
+    busy.run(lambda: release.wait(HANG_S))
+    greeting, outcome = begun(sockets[0], server_context(), busy)
+    greeted = asyncio.create_task(Peer(sockets[1]).greet())
+    async with asyncio.timeout(HANG_S):
+        while greeting._reader:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+    greeted.cancel()
+    with suppress(asyncio.CancelledError):
+        await greeted
+    reset(sockets[1])
+    release.set()
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
+    assert outcome.reason.startswith("[Errno ")
+    assert (outcome.edge, outcome.farewell, outcome.free_count) == (None, None, 1)
+
+
+async def test_a_client_that_takes_no_answer_has_its_time_too(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    connected = sockets[0]
+    connected.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    for _ in range(20):  # until the system takes no more, also after a while
+        with suppress(BlockingIOError):
+            while connected.send(bytes(65_536)):
+                pass
+        await asyncio.sleep(0.01)
+    hello = Peer(sockets[1])
+    with pytest.raises(ssl.SSLWantReadError):
+        hello.tls.do_handshake()
+    greeting, outcome = begun(connected, server_context(), threads(), within_s=0.5)
+    await hello.send_sealed(hello.outgoing.read())
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
+    assert outcome.reason == "it took too long"
+    assert len(greeting._sealed) > 0, "the answer waits"
+    assert outcome.free_count == 1
+
+
+async def test_a_wake_up_for_nothing_changes_nothing(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    greeting, outcome = begun(sockets[0], server_context(), threads())
+    greeting._readable()
+    assert not outcome.over.is_set()
+    await Peer(sockets[1]).greet()
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
+    assert outcome.edge is not None
+    outcome.edge.abort()
+
+
+async def test_one_that_gives_way_to_another_client_is_ended_once(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    greeting, outcome = begun(sockets[0], server_context(), threads())
+    greeting.abort()
+    greeting.end("again")
+    assert outcome.reason == "it gave way to another client"
+    assert (outcome.farewell, outcome.free_count) == (None, 1)
 
 
 async def test_one_that_is_ended_while_a_thread_works_on_it_stays_ended(
