@@ -446,3 +446,38 @@ def test_creations_at_once_do_not_exceed_the_limit_together(broker: Broker) -> N
     for number in range(4 - len(broker.streams)):
         broker.store_rig.run(broker.streams.create(f"more-{number}", {}))
     assert len(broker.streams) == 4
+
+
+def test_arguments_that_no_stream_may_have_make_nothing(broker: Broker) -> None:
+    with pytest.raises(InternalError):
+        run(broker, lambda it: creation(it, {"max-length-bytes": "many"}))
+    assert partitions(broker) is None
+    assert_nothing_is_left_over(broker)
+
+
+@pytest.mark.parametrize("name", ["", "amq.direct"])
+def test_exchanges_of_every_virtual_host_cannot_be_deleted(broker: Broker, name: str) -> None:
+    with pytest.raises(ExchangeDoesNotExist):
+        run(broker, lambda it: super_streams.delete_super_stream(it.virtual_host, name))
+    assert name in broker.virtual_host.exchanges
+
+
+def test_the_place_of_a_partition_is_that_in_its_first_super_stream_by_name(
+    broker: Broker,
+) -> None:
+    host = broker.virtual_host
+    binding = Binding(source="e", destination="x-2", routing_key="k")
+    run(
+        broker,
+        creation,
+        lambda _: super_streams.create_super_stream(host, "a", ("a-0",), ("0",), {}),
+        lambda _: host.exchanges.declare(Exchange("e")),
+        lambda _: host.exchanges.bind(binding),
+    )
+    places = super_streams.PartitionPlaces(host)
+    found = [places.of(broker.stream(name)) for name in ("s", *THREE, "a-0")]
+    assert found == [None, ("x", 0), ("x", 1), ("x", 2), ("a", 0)]
+
+    twice = Binding(source="a", destination="x-2", routing_key="1")
+    run(broker, lambda _: host.exchanges.bind(twice))
+    assert super_streams.PartitionPlaces(host).of(broker.stream("x-2")) == ("a", 1)
