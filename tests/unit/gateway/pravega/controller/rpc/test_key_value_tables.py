@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-
 import pytest
 
 from gateway.broker.access.model import Right
-from gateway.pravega.access.callers import Anyone, Caller
-from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.controller.errors import InvalidRequest, NoSuchTable
-from gateway.pravega.controller.rights import minting
 from gateway.pravega.controller.rpc import controller_pb2 as pb
 from gateway.pravega.controller.rpc import key_value_tables as calls
 from gateway.pravega.controller.rpc import scopes, segments
 from gateway.pravega.controller.rpc.call_context import PAGE, CallContext
 from gateway.server.loop.awaiting import awaited
-from tests.controller_rig import World
+from tests.unit.gateway.pravega.controller.rpc.call_rig import TOKENS, Of, Only
 
-TOKENS = Tokens(b"k" * 64, lambda _user: b"standing")
 CREATED = pb.CreateKeyValueTableStatus
 DELETED = pb.DeleteKVTableStatus
-
-Of = Callable[[Caller], CallContext]
-
-
-class Only:
-    """A caller with some rights to streams of some names."""
-
-    name = "app"
-
-    def __init__(self, *rights: Right, names: tuple[str, ...]) -> None:
-        self.rights = rights
-        self.names = names
-
-    def may(self, right: Right, scope: str, stream: str) -> bool:
-        return right in self.rights and f"{scope}/{stream}" in self.names
-
-
-@pytest.fixture
-async def context_of(tmp_path: Path) -> AsyncIterator[Of]:
-    """Contexts of calls to a controller that has the scope `scope`."""
-    world = World(tmp_path)
-    await awaited((await world.open()).open())
-    await awaited(world.controller.streams.create_scope("scope"))
-    token = minting(TOKENS, world.clock)
-
-    def context_of(caller: Caller) -> CallContext:
-        return CallContext(
-            controller=world.controller, address=("localhost", 1), caller=caller, token=token
-        )
-
-    yield context_of
-    await world.close()
-
-
-@pytest.fixture
-def context(context_of: Of) -> CallContext:
-    return context_of(Anyone())
 
 
 def config(name: str = "t", scope: str = "scope", partitions: int = 2) -> pb.KeyValueTableConfig:
