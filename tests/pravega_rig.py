@@ -106,7 +106,10 @@ class WireServer:
             wire=self._wire,
         )
 
-    def _say(self, _write: object, _address: str, line: str, *arguments: object) -> None:
+    def _say(
+        self, _write: object, _address: str, line: str, *arguments: object, once: str = ""
+    ) -> None:
+        del once
         self.lines.append(line % arguments)
 
     def on_loop(self, action: Callable[[], T]) -> T:
