@@ -96,7 +96,7 @@ class State:
         self.last = self.entries = self.records = self.duplicates = 0
 
 
-@cython.cfunc
+@cython.cfunc  # compiled only
 @cython.inline
 @cython.exceptval(check=False)
 def _put_u32(
@@ -346,24 +346,24 @@ def confirm_of(publisher_id: cython.int, ids: bytes) -> bytes:
     Source: RabbitMQ stream protocol, PublishConfirm.
     """
     size: cython.Py_ssize_t = len(ids)
-    if not cython.compiled:
-        return b"".join(
-            (
-                (9 + size).to_bytes(4, "big"),
-                b"\x00\x03\x00\x01",
-                bytes((publisher_id,)),
-                (size // 8).to_bytes(4, "big"),
-                ids,
-            )
+    if cython.compiled:
+        frame: bytes = PyBytes_FromStringAndSize(cython.NULL, 13 + size)
+        target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
+        _put_u32(target, 0, cython.cast(cython.uint, 9 + size))
+        _put_u32(target, 4, 0x00030001)
+        target[8] = publisher_id
+        _put_u32(target, 9, cython.cast(cython.uint, size // 8))
+        memcpy(target + 13, PyBytes_AS_STRING(ids), size)
+        return frame
+    return b"".join(
+        (
+            (9 + size).to_bytes(4, "big"),
+            b"\x00\x03\x00\x01",
+            bytes((publisher_id,)),
+            (size // 8).to_bytes(4, "big"),
+            ids,
         )
-    frame: bytes = PyBytes_FromStringAndSize(cython.NULL, 13 + size)
-    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
-    _put_u32(target, 0, cython.cast(cython.uint, 9 + size))
-    _put_u32(target, 4, 0x00030001)
-    target[8] = publisher_id
-    _put_u32(target, 9, cython.cast(cython.uint, size // 8))
-    memcpy(target + 13, PyBytes_AS_STRING(ids), size)
-    return frame
+    )
 
 
 def deliver_of(
@@ -386,20 +386,20 @@ def deliver_of(
     """
     place: cython.int = 9 if version == 1 else 17
     body_bytes: cython.Py_ssize_t = place - 4 + chunk_bytes
-    if not cython.compiled:
-        begin = body_bytes.to_bytes(4, "big") + b"\x00\x08\x00" + bytes((version, subscription_id))
-        return begin + (b"" if version == 1 else committed_chunk_id.to_bytes(8, "big")) + head
-    size: cython.Py_ssize_t = len(head)
-    frame: bytes = PyBytes_FromStringAndSize(cython.NULL, place + size)
-    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
-    _put_u32(target, 0, cython.cast(cython.uint, body_bytes))
-    _put_u32(target, 4, cython.cast(cython.uint, 0x00080000 + version))
-    target[8] = subscription_id
-    if version != 1:
-        _put_u32(target, 9, cython.cast(cython.uint, committed_chunk_id >> 32))
-        _put_u32(target, 13, cython.cast(cython.uint, committed_chunk_id))
-    memcpy(target + place, PyBytes_AS_STRING(head), size)
-    return frame
+    if cython.compiled:
+        size: cython.Py_ssize_t = len(head)
+        frame: bytes = PyBytes_FromStringAndSize(cython.NULL, place + size)
+        target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
+        _put_u32(target, 0, cython.cast(cython.uint, body_bytes))
+        _put_u32(target, 4, cython.cast(cython.uint, 0x00080000 + version))
+        target[8] = subscription_id
+        if version != 1:
+            _put_u32(target, 9, cython.cast(cython.uint, committed_chunk_id >> 32))
+            _put_u32(target, 13, cython.cast(cython.uint, committed_chunk_id))
+        memcpy(target + place, PyBytes_AS_STRING(head), size)
+        return frame
+    begin = body_bytes.to_bytes(4, "big") + b"\x00\x08\x00" + bytes((version, subscription_id))
+    return begin + (b"" if version == 1 else committed_chunk_id.to_bytes(8, "big")) + head
 
 
 def u32_at(source: bytearray, position: cython.Py_ssize_t) -> cython.longlong:

@@ -13,12 +13,12 @@ if cython.compiled:
 _KEPT_LOCK_BYTES = cython.declare(cython.Py_ssize_t, 64 * 1024)
 
 
-@cython.cfunc
+@cython.cfunc  # compiled only
 @cython.exceptval(-1)
 def _write(
     fileno: cython.int, data: cython.p_char, size: cython.Py_ssize_t, position: cython.longlong
 ) -> cython.Py_ssize_t:
-    """Write once; return how much was written. Compiled only."""
+    """Write once; return how much was written."""
     written: cython.Py_ssize_t = 0
     number: cython.int = EINTR
     while number == EINTR:
@@ -53,21 +53,21 @@ def write_all(
         OSError: Not all was written.
     """
     done: cython.Py_ssize_t = 0
-    if not cython.compiled:
-        rest = memoryview(data).cast("B")
-        while done < len(rest):
-            done += os.pwrite(fileno, rest[done : done + piece_bytes], position + done)
+    if cython.compiled:
+        view = cython.declare(Py_buffer)  # noqa: F821 - a type of C
+        PyObject_GetBuffer(data, cython.address(view), PyBUF_SIMPLE)
+        try:
+            while done < view.len:
+                done += _write(
+                    fileno,
+                    cython.cast(cython.p_char, view.buf) + done,
+                    min(view.len - done, piece_bytes),
+                    position + done,
+                )
+        finally:
+            PyBuffer_Release(cython.address(view))
         return 0
-    view = cython.declare(Py_buffer)  # noqa: F821 - a type of C
-    PyObject_GetBuffer(data, cython.address(view), PyBUF_SIMPLE)
-    try:
-        while done < view.len:
-            done += _write(
-                fileno,
-                cython.cast(cython.p_char, view.buf) + done,
-                min(view.len - done, piece_bytes),
-                position + done,
-            )
-    finally:
-        PyBuffer_Release(cython.address(view))
+    rest = memoryview(data).cast("B")
+    while done < len(rest):
+        done += os.pwrite(fileno, rest[done : done + piece_bytes], position + done)
     return 0

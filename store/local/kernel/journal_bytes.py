@@ -22,7 +22,7 @@ _CHECKED_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 32)
 _KIND_APPEND = cython.declare(cython.uint, 2)
 
 
-@cython.cfunc
+@cython.cfunc  # compiled only
 @cython.inline
 @cython.exceptval(check=False)
 def _put(
@@ -61,26 +61,26 @@ def append_record(
         writer: 16 bytes.
         event_number: The writer's.
     """
-    if not cython.compiled:
-        numbers = (size, 2, flags, 0, segment, file, position, data_bytes, data_hash)
-        return _APPEND.pack(*numbers, writer, event_number)
-    record: bytes = PyBytes_FromStringAndSize(cython.NULL, _APPEND_BYTES)
-    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(record))
-    writer_bytes: cython.p_char = PyBytes_AS_STRING(writer)
-    # hot: no Python operation
-    _put(target, 0, size, 4)
-    _put(target, 4, _KIND_APPEND, 1)
-    _put(target, 5, flags, 1)
-    _put(target, 6, 0, 2)
-    _put(target, 8, segment, 8)
-    _put(target, 16, file, 8)
-    _put(target, 24, position, 8)
-    _put(target, 32, data_bytes, 8)
-    _put(target, 40, data_hash, 8)
-    memcpy(target + 48, writer_bytes, 16)
-    _put(target, 64, cython.cast(cython.ulonglong, event_number), 8)
-    # end of hot
-    return record
+    if cython.compiled:
+        record: bytes = PyBytes_FromStringAndSize(cython.NULL, _APPEND_BYTES)
+        target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(record))
+        writer_bytes: cython.p_char = PyBytes_AS_STRING(writer)
+        # hot: no Python operation
+        _put(target, 0, size, 4)
+        _put(target, 4, _KIND_APPEND, 1)
+        _put(target, 5, flags, 1)
+        _put(target, 6, 0, 2)
+        _put(target, 8, segment, 8)
+        _put(target, 16, file, 8)
+        _put(target, 24, position, 8)
+        _put(target, 32, data_bytes, 8)
+        _put(target, 40, data_hash, 8)
+        memcpy(target + 48, writer_bytes, 16)
+        _put(target, 64, cython.cast(cython.ulonglong, event_number), 8)
+        # end of hot
+        return record
+    numbers = (size, 2, flags, 0, segment, file, position, data_bytes, data_hash)
+    return _APPEND.pack(*numbers, writer, event_number)
 
 
 def checked_part(
@@ -100,26 +100,26 @@ def checked_part(
         count: Number of them.
     """
     size: cython.Py_ssize_t = len(body)
-    if not cython.compiled:
-        return _CHECKED_HEAD.pack(sequence, at_ms, synced, size, count) + body
-    part: bytes = PyBytes_FromStringAndSize(cython.NULL, _CHECKED_HEAD_BYTES + size)
-    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(part))
-    _put(target, 0, sequence, 8)
-    _put(target, 8, at_ms, 8)
-    _put(target, 16, synced, 8)
-    _put(target, 24, size, 4)
-    _put(target, 28, count, 4)
-    memcpy(target + _CHECKED_HEAD_BYTES, PyBytes_AS_STRING(body), size)
-    return part
+    if cython.compiled:
+        part: bytes = PyBytes_FromStringAndSize(cython.NULL, _CHECKED_HEAD_BYTES + size)
+        target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(part))
+        _put(target, 0, sequence, 8)
+        _put(target, 8, at_ms, 8)
+        _put(target, 16, synced, 8)
+        _put(target, 24, size, 4)
+        _put(target, 28, count, 4)
+        memcpy(target + _CHECKED_HEAD_BYTES, PyBytes_AS_STRING(body), size)
+        return part
+    return _CHECKED_HEAD.pack(sequence, at_ms, synced, size, count) + body
 
 
 def behind_checksum(checksum: cython.ulonglong, part: bytes) -> bytes:
     """Return a whole frame: the checksum of a part, and the part."""
     size: cython.Py_ssize_t = len(part)
-    if not cython.compiled:
-        return checksum.to_bytes(8, "little") + part
-    frame: bytes = PyBytes_FromStringAndSize(cython.NULL, 8 + size)
-    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
-    _put(target, 0, checksum, 8)
-    memcpy(target + 8, PyBytes_AS_STRING(part), size)
-    return frame
+    if cython.compiled:
+        frame: bytes = PyBytes_FromStringAndSize(cython.NULL, 8 + size)
+        target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
+        _put(target, 0, checksum, 8)
+        memcpy(target + 8, PyBytes_AS_STRING(part), size)
+        return frame
+    return checksum.to_bytes(8, "little") + part
