@@ -103,7 +103,7 @@ uncompiled: $(STAMPS)/test $(STAMPS)/kernel ## the tests of hot objects on the s
 integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)
 
-coverage: $(STAMPS)/test ## how much of each module the tests of its room reach
+coverage: $(STAMPS)/test-spark ## how much of each module the tests of its room reach
 	$(BIN)/python -m tests.coverage $(SECOND_TRIES) $(PARALLEL) $(ARGS)
 
 flaky: $(STAMPS)/test $(STAMPS)/kernel ## what failed in the last run, or ARGS="tests/…", fifty times on a busy machine
