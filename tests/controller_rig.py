@@ -15,7 +15,7 @@ from gateway.server.loop.awaiting import awaited, settled
 from gateway.server.loop.schedule import Schedule
 from store.api import Durability, SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.store import LocalStore
 
 Answer = Any

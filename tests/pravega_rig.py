@@ -22,7 +22,7 @@ from gateway.server.sockets import Sockets
 from gateway.settings.wire import WireSettings
 from store.api import Done, Durability
 from store.errors import StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.store import LocalStore
 from tests.pravega_client import WireClient
 from tests.waiting import HANG_S

@@ -23,7 +23,7 @@ from gateway.log.records.writing import NoRoom, RecordWriter
 from gateway.log.recovery.log_opening import LogNames, LogSettings, open_log
 from gateway.pending import Pending, run
 from store.api import Durability, SegmentStore
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.store import LocalStore
 
 CHUNK_BYTES_MAX: Final = 1 << 20

@@ -55,8 +55,8 @@ from gateway.stream.context import chunk_bytes_max
 from gateway.stream.port import StreamPort
 from store.api import SegmentStore
 from store.errors import StoreError
+from store.files import descriptor_limit, store_descriptors
 from store.local.directory import was_damaged
-from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
     from gateway.pravega.segment_access import SegmentAccess
@@ -94,7 +94,7 @@ class Backend:
         self._schedule = schedule = Schedule(
             loop, busy_poll_us=stream.busy_poll_us, rest_us=stream.rest_us
         )
-        self.served = ServedStore(settings.store, loop, schedule, stop)
+        self.served = ServedStore(settings.store, settings.cluster, loop, schedule, stop)
         self._connections = Connections()
         about = About(own_version(), self.served.directory.path)
         timeout_ms = stream.consumer_update_timeout_ms

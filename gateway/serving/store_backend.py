@@ -33,7 +33,7 @@ from gateway.serving.store_users import SETTING, StoreUsers, read_users
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
-from store.local.files import descriptor_limit, store_descriptors
+from store.files import descriptor_limit, store_descriptors
 
 PORT: Final = 12345
 _OTHER_DESCRIPTORS: Final = 64
@@ -71,7 +71,7 @@ class StoreBackend:
         self._users = _users_of(settings.wire)
         self._refusals = Refusals(time.monotonic)
         self._segments: SegmentAccess | None = None
-        self.served = ServedStore(settings.store, loop, schedule, stop)
+        self.served = ServedStore(settings.store, settings.cluster, loop, schedule, stop)
         shared = Shared(
             loop=loop,
             schedule=schedule,

@@ -21,6 +21,8 @@ _OF_A_STORE: Final = frozenset(
         CHECKPOINT,
         "checkpoint.new",
         "lock",
+        "member",
+        "member.new",
         "admin.sock",
         "token.key",
         "token.new",

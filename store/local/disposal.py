@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 
 from store.errors import StoreClosed, StoreError
+from store.files import File, Files
 from store.local.commit.journal import Journal
-from store.local.files import File, Files
 from store.local.reserve import Reserve
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import DATA_DIRECTORY, DataFile, path_of

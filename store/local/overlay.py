@@ -11,7 +11,7 @@ from typing import Final
 from typing_extensions import Buffer
 
 from store.errors import SegmentFailed, StoreError
-from store.local.files import DirectoryFiles, File, PosixFile
+from store.files import DirectoryFiles, File, PosixFile
 from store.local.recovery.journal_damage import SET_ASIDE
 
 PAGE_BYTES: Final = 16 * 1024

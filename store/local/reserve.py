@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from store.errors import DiskFull, StoreError
-from store.local.files import Files
+from store.files import Files
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,7 @@ from store.api import (
     Durability,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.commit.interval import IntervalSync
-from store.local.commit.round import Round, RoundWriting
-from store.local.commit.rounds import Rounds
-from store.local.damage import Findings
-from store.local.disposal import Disposal
-from store.local.files import (
+from store.files import (
     File,
     Files,
     JournalSync,
@@ -27,6 +22,11 @@ from store.local.files import (
     descriptor_limit,
     store_descriptors,
 )
+from store.local.commit.interval import IntervalSync
+from store.local.commit.round import Round, RoundWriting
+from store.local.commit.rounds import Rounds
+from store.local.damage import Findings
+from store.local.disposal import Disposal
 from store.local.reads import Reading
 from store.local.recovery.checkpoint import Checkpointer, CheckpointWriter
 from store.local.recovery.holes import Holes

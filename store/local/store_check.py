@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from store.api import Durability, SegmentInfo, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
+from store.files import DirectoryFiles, Files
 from store.local.damage import Findings
 from store.local.directory import Found, look_into
-from store.local.files import DirectoryFiles, Files
 from store.local.operations import info_of
 from store.local.overlay import OverlayFiles
 from store.local.recovery.journal_damage import Evidence

@@ -23,10 +23,10 @@ from store.errors import (
     StoreError,
     WriterFenced,
 )
+from store.files import PASSING
 from store.local.commit.changes import AppendChange, NoChange, sealed_error
 from store.local.commit.records import APPEND_BYTES, DURABLE, HAS_WRITER, INLINE, NO_WRITER
 from store.local.commit.rounds import Rounds
-from store.local.files import PASSING
 from store.local.kernel.journal_bytes import append_record
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles

@@ -13,8 +13,8 @@ from gateway.broker.streams.streams import StreamsPorts
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore
 from store.errors import StoreError
+from store.files import DirectoryFiles
 from store.local.directory import was_damaged
-from store.local.files import DirectoryFiles
 from store.local.store import LocalStore
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from store.api import Appended, Durability, SegmentStore
 from store.errors import StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from store.errors import StoreClosed, StoreError
+from store.files import PASSING, Files
 from store.local.commit.journal import Journal
-from store.local.files import PASSING, Files
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.threads import Worker

@@ -23,6 +23,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull, StoreClosed, StoreError
+from store.files import File, Files
 from store.local.commit.journal_files import (
     JOURNAL_DIRECTORY,
     ZEROS,
@@ -38,7 +39,6 @@ from store.local.commit.records import (
     frame_of,
     link_record,
 )
-from store.local.files import File, Files
 
 log = logging.getLogger(__name__)
 

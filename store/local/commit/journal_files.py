@@ -9,13 +9,13 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull, StoreError
+from store.files import File, Files
 from store.local.commit.records import (
     FILE_HEAD_BYTES,
     FRAME_HEAD_BYTES,
     LINK_FRAME_BYTES,
     file_head,
 )
-from store.local.files import File, Files
 from store.local.reserve import Reserve
 
 log = logging.getLogger(__name__)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 
+from store.files import Files
 from store.local.commit.journal import JournalPlace, Tail
 from store.local.commit.journal_files import JOURNAL_DIRECTORY, content_of, numbers_in, path_of
 from store.local.commit.records import (
@@ -15,7 +16,6 @@ from store.local.commit.records import (
     sequence_at,
 )
 from store.local.damage import Damage
-from store.local.files import Files
 
 _LOST = "what does not check out is lost"
 

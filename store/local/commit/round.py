@@ -10,9 +10,9 @@ import cython
 
 from store.api import Durability
 from store.errors import DiskFull, StoreClosed, StoreError
+from store.files import PASSING, Files
 from store.local.commit.changes import Change, Key, Later
 from store.local.commit.journal import FRAME_BYTES_MAX, Journal
-from store.local.files import PASSING, Files
 from store.local.reserve import Reserve
 from store.local.state.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.threads import Worker, run_all

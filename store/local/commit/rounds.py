@@ -16,11 +16,11 @@ from functools import partial
 from typing import Final
 
 from store.errors import DiskFull, StoreClosed, StoreError
+from store.files import JournalSync
 from store.local.commit.changes import AppendChange, Change, Key, Later
 from store.local.commit.journal import Journal
 from store.local.commit.records import APPEND_BYTES
 from store.local.commit.round import Outcome, Round, RoundWriting
-from store.local.files import JournalSync
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import OpenFiles
 from store.local.state.segment import Gathered, Segment

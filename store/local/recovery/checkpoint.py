@@ -12,8 +12,8 @@ from functools import partial
 from typing import Final
 
 from store.errors import DiskFull, StoreError
+from store.files import Files
 from store.local.commit.journal import Journal
-from store.local.files import Files
 from store.local.recovery.checkpoint_file import (
     CheckpointHead,
     SegmentImage,

@@ -18,7 +18,7 @@ from mmap import PAGESIZE
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull, StoreError
-from store.local.files import Files
+from store.files import Files
 from store.local.reserve import Reserve
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import DataFile, OpenFiles, path_of

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
+from store.files import Files
 from store.local.commit.journal_files import path_of
 from store.local.commit.journal_reader import JournalReader
 from store.local.commit.records import (
@@ -21,7 +22,6 @@ from store.local.commit.records import (
     frame_at,
 )
 from store.local.damage import Damage, Findings
-from store.local.files import Files
 
 SET_ASIDE: Final = "set-aside"
 WHAT_TO_DO: Final = (

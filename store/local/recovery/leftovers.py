@@ -8,8 +8,8 @@ higher number. If there is damage, a file may hold the bytes that another one ha
 
 from collections.abc import Collection
 
+from store.files import Files
 from store.local.damage import Damage, Findings
-from store.local.files import Files
 from store.local.recovery.checkpoint_file import CheckpointHead
 from store.local.recovery.journal_damage import SET_ASIDE, Evidence
 from store.local.state.catalogue import Catalogue

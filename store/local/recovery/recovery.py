@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
+from store.files import Files
 from store.local.commit.journal_files import FILE_BYTES_MAX, is_in_use
 from store.local.commit.journal_files import path_of as journal_path_of
 from store.local.commit.journal_reader import JournalReader
@@ -32,7 +33,6 @@ from store.local.commit.records import (
     Truncate,
 )
 from store.local.damage import Damage, Findings
-from store.local.files import Files
 from store.local.recovery.checkpoint import CHECKPOINT
 from store.local.recovery.checkpoint_file import (
     CHECKED_FROM_BYTES,

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull
+from store.files import Files
 from store.local.commit.journal import Journal
 from store.local.commit.journal_files import JOURNAL_DIRECTORY, SpareFiles
 from store.local.damage import Findings
-from store.local.files import Files
 from store.local.recovery.checkpoint import CheckpointWriter, head_of
 from store.local.recovery.checkpoint_file import image_of
 from store.local.recovery.holes import punch_all

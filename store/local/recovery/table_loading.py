@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from store.errors import CorruptSegment, StoreError
+from store.files import PASSING, File, Files
 from store.local.damage import Damage, Findings
-from store.local.files import PASSING, File, Files
 from store.local.reads import places_of
 from store.local.recovery.journal_damage import Evidence
 from store.local.state.catalogue import Catalogue

@@ -7,7 +7,7 @@ from typing import Final
 
 from store.api import PART_MARKS
 from store.errors import DiskFull, SegmentFailed, StoreError
-from store.local.files import PASSING
+from store.files import PASSING
 from store.local.state.data_file import DataFile
 from store.local.state.segment import Segment
 

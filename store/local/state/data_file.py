@@ -14,7 +14,7 @@ from typing import Final
 import cython
 
 from store.errors import StoreError
-from store.local.files import File, Files
+from store.files import File, Files
 
 DATA_DIRECTORY: Final = "data"
 

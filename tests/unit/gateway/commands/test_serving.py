@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway.commands.serving import add_flags, flags_of
 from gateway.settings.sources import FLAGS
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.recovery.checkpoint_file import FORMAT_NUMBER
 from tests.integration.server import run_serve, serve_command, server_environment
 from tests.unit.store.local.opened import opened

@@ -8,7 +8,7 @@ import pytest
 from gateway import cli
 from gateway.commands.progress import Progress
 from store.api import Durability
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.unit.store.local.opened import opened
 from tests.unit.store.local.test_overlay import state_of
 

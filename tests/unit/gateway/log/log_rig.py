@@ -29,7 +29,7 @@ from gateway.pending import Pending, run
 from gateway.stream.consuming import DELIVER_HEAD_BYTES
 from store.api import Durability, SegmentStore
 from store.errors import StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local

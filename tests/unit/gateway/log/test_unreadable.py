@@ -11,7 +11,7 @@ from gateway.log.derived import index as index_module
 from gateway.log.reading import cursor as cursor_module
 from store.api import Durability
 from store.errors import SegmentFailed
-from store.local.files import DirectoryFiles, PosixFile
+from store.files import DirectoryFiles, PosixFile
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local
 from tests.unit.gateway.log.log_rig import LogRig

@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from store.api import Durability, Writer
-from store.local.files import Files
+from store.files import Files
 from store.local.store import LocalStore
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local

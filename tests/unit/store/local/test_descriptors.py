@@ -8,7 +8,7 @@ import pytest
 
 from store.api import Durability
 from store.errors import SegmentFailed, StoreError
-from store.local.files import DirectoryFiles, OutOfDescriptors
+from store.files import DirectoryFiles, OutOfDescriptors
 from store.local.state.data_file import DataFile
 from tests.simulation.disk import Create, Disk, Failure, Sync
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened

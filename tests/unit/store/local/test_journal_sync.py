@@ -8,7 +8,7 @@ import pytest
 
 from store.api import Durability
 from store.errors import SegmentFailed, StoreClosed, StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local
 from tests.unit.store.local.opened import Opened

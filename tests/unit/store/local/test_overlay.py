@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.errors import SegmentFailed, StoreLocked
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.overlay import PAGE_BYTES, OverlayFiles, OverlayNode
 from tests.unit.store.local.opened import Opened, opened
 

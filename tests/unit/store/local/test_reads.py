@@ -15,7 +15,7 @@ from store.errors import (
     StoreClosed,
     StoreError,
 )
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.simulation.disk import Disk, MemoryFile
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
 from tests.waiting import HANG_S

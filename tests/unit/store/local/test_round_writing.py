@@ -7,12 +7,12 @@ from typing import Final
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreClosed
+from store.files import File
 from store.local.commit import round as round_module
 from store.local.commit.changes import AppendChange, Change, creation
 from store.local.commit.journal import FRAME_BYTES_MAX, Journal
 from store.local.commit.records import Attributes, Create, create_record
 from store.local.commit.round import SPACE_TRIES, Round, RoundWriting
-from store.local.files import File
 from store.local.reserve import Reserve
 from store.local.state.catalogue import Catalogue
 from store.local.state.data_file import DataFile, OpenFiles

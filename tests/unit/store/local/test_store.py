@@ -8,7 +8,7 @@ import pytest
 
 from store.api import Durability
 from store.errors import StoreClosed, StoreLocked
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.conformance.harness import Pending
 from tests.simulation.disk import Disk
 from tests.unit.store.local.opened import WRITER, opened
@@ -19,7 +19,7 @@ WRITING = """
 import sys
 from pathlib import Path
 from store.api import Durability
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.unit.store.local.opened import opened, WRITER
 
 rig = opened(DirectoryFiles(Path(sys.argv[1])), Durability(sys.argv[2]), data_file_bytes=200_000,

@@ -8,7 +8,7 @@ import pytest
 
 from store.api import TableEntry
 from store.errors import DiskFull, OtherFormat, StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.recovery.checkpoint_file import BEGINNING_BYTES, FORMAT_NUMBER
 from store.local.store_check import NotChecked, open_to_check
 from tests.unit.store.local.opened import opened

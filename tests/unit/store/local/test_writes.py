@@ -6,7 +6,7 @@ import pytest
 
 from store.api import ABSENT, RESEND_WINDOW, Appended, Durability
 from store.errors import DiskFull, EventNumberTooLow, InvalidArgument, SegmentFailed
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.state.data_file import ALLOCATE_FROM
 from store.local.writes import LOOP_WRITE_BYTES_MAX, LocalWriter, Stored
 from tests.simulation.disk import Allocate, Disk, Failure, Write

@@ -12,7 +12,7 @@ from gateway.log.log import StreamLog
 from gateway.log.reading.locations import StartKind, locate
 from store.api import Durability
 from store.errors import StoreError
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local
 from tests.unit.gateway.log.log_rig import LogRig, file_with

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreClosed
+from store.files import DirectoryFiles
 from store.local.commit import records
 from store.local.commit.journal import RESERVE_PART, Journal, JournalPlace
 from store.local.commit.journal_files import (
@@ -25,7 +26,6 @@ from store.local.commit.records import (
     file_head,
     truncate_record,
 )
-from store.local.files import DirectoryFiles
 from store.local.reserve import Reserve
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Create, Disk, Failure, Sync, SyncDirectory, Write

@@ -8,7 +8,7 @@ import pytest
 
 from store.api import Durability
 from store.errors import DiskFull
-from store.local.files import DirectoryFiles
+from store.files import DirectoryFiles
 from store.local.recovery import holes
 from tests.simulation.disk import Disk, Failure, MemoryFile, Punch, Rename, Step, Write
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened

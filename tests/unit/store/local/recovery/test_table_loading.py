@@ -8,8 +8,8 @@ import pytest
 
 from store.api import TableEntry
 from store.errors import CorruptSegment, SegmentFailed
+from store.files import OutOfDescriptors
 from store.local.damage import Damage, Findings
-from store.local.files import OutOfDescriptors
 from store.local.recovery.journal_damage import SET_ASIDE
 from store.local.recovery.recovery import recover
 from store.local.recovery.table_loading import load_tables

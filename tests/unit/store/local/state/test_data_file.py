@@ -1,7 +1,7 @@
 import pytest
 
 from store.errors import SegmentFailed
-from store.local.files import File
+from store.files import File
 from store.local.state.data_file import DataFile, OpenFiles
 from tests.simulation.disk import Disk, Failure, Sync
 

@@ -1,4 +1,4 @@
-from store.local.kernel.file_writes cimport write_all
+from store.kernel.file_writes cimport write_all
 
 cdef class PosixFile:
     cdef public int fileno

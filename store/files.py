@@ -23,8 +23,8 @@ from typing import Final, Protocol
 from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
-from store.local.kernel.file_writes import write_all
-from store.local.kernel.syncing import NUMBER_BYTES, sync_on_request
+from store.kernel.file_writes import write_all
+from store.kernel.syncing import NUMBER_BYTES, sync_on_request
 from store.regular_file import open_regular
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
-from store.local.files import (
+from store.files import (
     PASSING,
     DirectoryFiles,
     JournalSync,
@@ -254,7 +254,7 @@ def test_names_are_made_renamed_and_removed(files: DirectoryFiles, tmp_path: Pat
 
 def test_the_lock_names_its_holder_and_ends_with_it(files: DirectoryFiles, tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib, store.local.files as f\n"
+        "import sys, pathlib, store.files as f\n"
         "lock = f.DirectoryFiles(pathlib.Path(sys.argv[1])).lock('lock')\n"
         "print('held', flush=True); sys.stdin.read()"
     )
@@ -262,7 +262,7 @@ def test_the_lock_names_its_holder_and_ends_with_it(files: DirectoryFiles, tmp_p
         [sys.executable, "-c", code, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[4],
+        cwd=Path(__file__).parents[3],
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"

@@ -13,7 +13,7 @@ from tests.waiting import HANG_S
 
 @pytest.fixture(params=BUILDS)
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
-    return load("store.local.kernel.syncing", request.param)
+    return load("store.kernel.syncing", request.param)
 
 
 def ask(kernel: ModuleType, *filenos: int) -> list[int]:

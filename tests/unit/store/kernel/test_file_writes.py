@@ -13,7 +13,7 @@ from tests.property.gateway.kernel_builds import BUILDS, load
 
 @pytest.fixture(params=BUILDS)
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
-    return load("store.local.kernel.file_writes", request.param)
+    return load("store.kernel.file_writes", request.param)
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Writes and syncs of files without the interpreter, compiled by Cython from plain Python."""
