@@ -13,7 +13,7 @@ from typing import Final
 from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreLocked
-from store.local.files import OutOfDescriptors
+from store.files import OutOfDescriptors
 
 Inode = int
 """What a name leads to. A file removed and made again is another inode."""
@@ -129,7 +129,7 @@ def parent_of(path: str) -> str:
 
 
 class Disk:
-    """A data directory in memory: an implementation of store.local.files.Files."""
+    """A data directory in memory: an implementation of store.files.Files."""
 
     def __init__(self, image: Image | None = None, *, is_cold: bool = False) -> None:
         """Begin with an image; with `is_cold` no byte is ever in the page cache."""
@@ -361,8 +361,8 @@ def _whole_sectors(size: int) -> int:
 
 
 def put(content: bytearray, position: int, data: bytes) -> None:
-    """Write into a file's bytes; a hole before the position is zeros."""
-    if position > len(content):
+    """Write into a file's bytes; a hole before the position is zeros. Nothing changes nothing."""
+    if data and position > len(content):
         content.extend(bytes(position - len(content)))
     content[position : position + len(data)] = data
 
