@@ -45,6 +45,9 @@ examples:
       where a stream lives, so that name must lead here from where they are.
   hutch serve --tls-cert server.pem --tls-key server-key.pem
       also for clients over TLS, at 5551
+  hutch serve --log nats://a,nats://b,nats://c --member one
+      as a member of a cluster: every change is kept by three servers of NATS JetStream before it
+      is confirmed, and another member takes over when this one is gone
   hutch serve --config /etc/hutch/hutch.toml --log-format json
       for a service: see `hutch config --reference` for what the file may hold
 """
@@ -260,6 +263,19 @@ def _store(options: argparse.Namespace) -> int:
     return store.run(options)
 
 
+def _add_leave(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
+    from gateway.commands import leave  # noqa: PLC0415
+
+    parser.description = leave.DESCRIPTION
+    leave.add_arguments(parser)
+
+
+def _leave(options: argparse.Namespace) -> int:
+    from gateway.commands import leave  # noqa: PLC0415
+
+    return leave.run(options)
+
+
 def _add_pipeline(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     from gateway.commands import pipeline  # noqa: PLC0415
 
@@ -299,6 +315,13 @@ _COMMANDS: Final = {
         "",
         _add_store,
         _store,
+    ),
+    "leave": _Command(
+        "make a member of a cluster a plain store again",
+        "",
+        "",
+        _add_leave,
+        _leave,
     ),
     "pipeline": _Command(
         "move streams on Spark: to a lakehouse, from files, from stream to stream, a report",

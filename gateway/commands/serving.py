@@ -24,6 +24,8 @@ _METAVARS: Final = {
     "--port": "N",
     "--durability": "disk|interval|os",
     "--interval-ms": "N",
+    "--log": "URL[,URL…]",
+    "--member": "NAME",
     "--advertised-host": "H",
     "--advertised-port": "N",
     "--tls-port": "N",

@@ -16,7 +16,9 @@ from gateway.management.ctl.ctl import add_place, data_directory
 from gateway.management.ctl.grammar import WrongUse
 from gateway.settings.errors import ConfigError
 from store.errors import DiskFull, OtherFormat, StoreError
+from store.files import DirectoryFiles
 from store.local.store_check import NotChecked, open_to_check
+from store.replica.local_copy import place_in
 
 EXIT_DAMAGED: Final = 1
 EXIT_NOT_CHECKED: Final = 2
@@ -147,6 +149,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(directory: Path, options: argparse.Namespace) -> int:
+    if options.repair and directory.is_dir() and place_in(DirectoryFiles(directory)) is not None:
+        raise WrongUse(
+            f"{directory} is that of a member of a cluster, whose other members would not have what"
+            f" is mended: copy the directory of one that is sound, or make this one a plain store"
+            f" with `hutch leave`"
+        )
     checked = open_to_check(directory, repairs=options.repair)
     try:
         check = check_store(checked)

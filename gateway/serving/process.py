@@ -33,6 +33,8 @@ own 5 ms would be the price of every sync under load."""
 _PR_SET_TIMERSLACK: Final = 29
 _SLACK_NS: Final = 1_000
 """The system adds up to 50 µs to a sleep otherwise, half of the loop's rests."""
+_AGAIN: Final = 75
+"""Exit code of a member from which another one has taken over: started again, it follows."""
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -160,6 +162,8 @@ class Process(Generic[B]):
         """Serve until asked to stop, or until the store fails; return the exit code."""
         await self._stop.wait()
         is_clean = await self.stop()
+        if self.backend.served.is_fenced:
+            return _AGAIN
         return 0 if is_clean and self.backend.served.failure is None else 1
 
     async def stop(self) -> bool:

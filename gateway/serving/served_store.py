@@ -5,21 +5,31 @@ The only module that opens a store to serve from.
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 from gateway.log.clock import wall_ms
 from gateway.pending import Pending
 from gateway.server.loop.awaiting import settled
 from gateway.server.loop.schedule import Schedule
+from gateway.serving.cluster import Cluster
 from gateway.serving.data_directory import DataDirectory
+from gateway.settings.cluster import ClusterSettings
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import StoreSettings
-from store.api import SegmentStore
+from store.api import Durability, SegmentStore
 from store.errors import StoreError, StoreLocked
+from store.files import DirectoryFiles
 from store.local.directory import Found, has_data, look_into, remove_store
-from store.local.files import DirectoryFiles
 from store.local.store import LocalStore
+from store.replica.local_copy import place_in
 
 log = logging.getLogger(__name__)
+
+REPLICAS: Final = (1, 3, 5)
+"""An even number survives no more than the one below it."""
 
 
 class ServedStore:
@@ -33,6 +43,7 @@ class ServedStore:
     def __init__(
         self,
         settings: StoreSettings,
+        cluster: ClusterSettings,
         loop: asyncio.AbstractEventLoop,
         schedule: Schedule,
         stop: asyncio.Event,
@@ -45,6 +56,19 @@ class ServedStore:
         self._schedule = schedule
         self._stop = stop
         self._store: LocalStore | None = None
+        self._cluster = Cluster(cluster, self.directory.path) if cluster.log else None
+        if self._cluster is not None and settings.durability is not Durability.DISK:
+            reason = "beside cluster.log a confirm means that the log has it on its disks: disk"
+            raise ConfigError(Problem("store.durability", reason))
+        if cluster.replicas not in REPLICAS:
+            raise ConfigError(Problem("cluster.replicas", f"{cluster.replicas} is not 1, 3 or 5"))
+        if cluster.log and cluster.replicas == 1:
+            log.warning("the log has one replica: it survives the loss of no machine")
+
+    @property
+    def is_fenced(self) -> bool:
+        """True if another member of the cluster has taken over from this one."""
+        return self._cluster is not None and self._cluster.is_fenced
 
     @property
     def store(self) -> SegmentStore:
@@ -72,12 +96,18 @@ class ServedStore:
             is_free=found is Found.NOTHING,
             must_exist=settings.must_exist,
         )
+        in_log = None if self._cluster is None else self._cluster.follow()
+        if in_log is None and place_in(files) is not None:
+            raise StoreError(
+                "the directory is that of a member of a cluster: start it with --log, or make it a"
+                " plain store with `hutch leave`"
+            )
         try:
             self._store = LocalStore.open(
-                files,
+                in_log or files,
                 call_soon_threadsafe=self._loop.call_soon_threadsafe,
                 call_soon=self._schedule.call_soon,
-                watch=self._watch,
+                watch=self._watch if in_log is None else None,
                 failed=self.fatal,
                 now_ms=wall_ms,
                 durability=settings.durability,
@@ -88,6 +118,8 @@ class ServedStore:
             if isinstance(error, StoreLocked) or has_data(directory.path):
                 directory.keep()  # another process has begun a store there meanwhile
             raise
+        if self._cluster is not None:
+            self._cluster.serve(self._fenced)
         if directory.is_new:
             log.info("a new store is begun directory=%s", directory.path)
         else:
@@ -105,10 +137,15 @@ class ServedStore:
             closed: Pending[None] = Pending()
             self._store.close(done=closed.settle)
             await settled(closed)
+        if self._cluster is not None:
+            await _on_thread(self._loop, self._cluster.close)
 
     def unmake(self) -> None:
         """Leave nothing behind of a first start that has failed; `close` comes before."""
         self.directory.unmake(remove_store)
+
+    def _fenced(self, error: StoreError) -> None:
+        self._loop.call_soon_threadsafe(self.fatal, error)
 
     def fatal(self, error: StoreError) -> None:
         """End the process: the store takes nothing any more, and a new start may help."""
@@ -116,3 +153,24 @@ class ServedStore:
             self.failure = error
             log.critical("the store has failed, stopping error=%s", error)
             self._stop.set()
+
+
+async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """Do what may wait for long on a thread that the end of the process does not wait for."""
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result(None) if error is None else done.set_exception(error)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            call()
+        except Exception as failure:  # noqa: BLE001  # it is raised on the loop
+            error = failure
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=run, name="leaving", daemon=True).start()
+    await done

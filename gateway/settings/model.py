@@ -15,6 +15,7 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from gateway.settings.cluster import ClusterSettings
 from gateway.settings.fields import (
     HOST_IN_WORDS,
     KIB,
@@ -380,6 +381,7 @@ class Settings(BaseSettings):
     tls: PortTlsSettings = PortTlsSettings()
     management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
+    cluster: ClusterSettings = ClusterSettings()
     wire: WireSettings = WireSettings()
     early: EarlySettings = EarlySettings()
     mewbase: MewbaseSettings = MewbaseSettings()

@@ -42,6 +42,8 @@ FLAGS: Final[Mapping[str, Key]] = {
     "--port": ("stream", "port"),
     "--durability": ("store", "durability"),
     "--interval-ms": ("store", "interval_ms"),
+    "--log": ("cluster", "log"),
+    "--member": ("cluster", "member"),
     "--advertised-host": ("stream", "advertised_host"),
     "--advertised-port": ("stream", "advertised_port"),
     "--tls-port": ("tls", "port"),

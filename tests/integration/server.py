@@ -74,6 +74,7 @@ class HutchServer:
             test run itself is taken away first: a developer's settings are not the test's.
         enter: The beginning of a command that runs the server in another namespace.
         is_typed: Start it as users do, by `python -m gateway`, though it takes longer.
+        is_awaited: Each start waits until it serves; else `wait_until_ready` does.
     """
 
     def __init__(
@@ -83,12 +84,14 @@ class HutchServer:
         environment: dict[str, str] | None = None,
         enter: Sequence[str] = (),
         is_typed: bool = False,
+        is_awaited: bool = True,
     ) -> None:
         self.data_dir = data_dir
         self.arguments = arguments
         self.environment = environment or {}
         self.enter = enter
         self.is_typed = is_typed
+        self.is_awaited = is_awaited
         self.endpoint = Endpoint("127.0.0.1", 0)
         self.ready_line = ""
         self._starts = 0
@@ -258,8 +261,15 @@ class HutchServer:
         ):
             self._process = self._run(stdout, stderr)
         _running.add(self)
+        if self.is_awaited:
+            self.wait_until_ready(deadline)
+
+    def wait_until_ready(self, deadline: float | None = None) -> None:
+        """Wait until the process serves. Raises ServerDidNotStart."""
+        if deadline is None:
+            deadline = time.monotonic() + HANG_S
         while (match := _READY.search(self.stdout)) is None:
-            exit_code = self._process.poll()
+            exit_code = self.process.poll()
             if exit_code is not None or time.monotonic() > deadline:
                 self.close()
                 raise ServerDidNotStart(exit_code, self.stdout + self.stderr)

@@ -47,6 +47,8 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--port",
         "--durability",
         "--interval-ms",
+        "--log",
+        "--member",
         "--advertised-host",
         "--advertised-port",
         "--management-port",

@@ -82,6 +82,8 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--port": "6000",
         "--durability": "interval",
         "--interval-ms": "7",
+        "--log": "nats://a,tls://user:secret@b:4222",
+        "--member": "one",
         "--advertised-host": "example.org",
         "--advertised-port": "7000",
         "--tls-port": "6001",
@@ -108,6 +110,8 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     assert settings.stream.port == 6000
     assert settings.store.durability is Durability.INTERVAL
     assert settings.store.interval_ms == 7
+    assert settings.cluster.log == ("nats://a", "tls://user:secret@b:4222")
+    assert settings.cluster.member_name == "one"
     assert settings.stream.advertised_host == "example.org"
     assert settings.stream.advertised_port == 7000
     tls = settings.tls
@@ -203,8 +207,8 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         (
             "HUTCH_NOTHING__LIKE_IT",
             (
-                "the sections are stream, tls, management, store, wire, early, mewbase, streams,"
-                " pipeline, users, definitions, logs"
+                "the sections are stream, tls, management, store, cluster, wire, early, mewbase,"
+                " streams, pipeline, users, definitions, logs"
             ),
         ),
     ],
