@@ -2,11 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import nats
 import pytest
@@ -18,6 +18,8 @@ from store.replica.log import Answer, DurableLog, Entry, LogAway, LogError, Outc
 from tests.conformance.logs import address_on, appended, read_all, stored
 from tests.nats_servers import NatsServers
 from tests.waiting import HANG_S, wait_until
+
+T = TypeVar("T")
 
 SENT_MAX: Final = 2_000
 
@@ -147,6 +149,7 @@ class Appending(threading.Thread):
 
 
 @pytest.mark.slow
+@pytest.mark.timing("servers of another program choose a leader")
 @pytest.mark.parametrize("ends", ["kill", "stop"])
 def test_a_leader_that_dies_leaves_each_message_stored_or_not_known(
     own_three: NatsServers, ends: str
@@ -167,17 +170,34 @@ def test_a_leader_that_dies_leaves_each_message_stored_or_not_known(
     if ends == "stop":
         leader.wake()
     own_three.start()
-    is_as_it_was_told(JetStreamLog.open(address), appending.outcomes)
+    is_as_it_was_told(answered(lambda: JetStreamLog.open(address)), appending.outcomes)
     log.close()
+
+
+def answered(call: Callable[[], T]) -> T:
+    """Return the result of a call to a log whose servers may still be choosing a leader."""
+    found: list[T] = []
+
+    def is_answered() -> bool:
+        with suppress(LogAway):
+            found.append(call())
+        return bool(found)
+
+    wait_until(is_answered)
+    return found[0]
 
 
 def is_as_it_was_told(log: JetStreamLog, outcomes: list[tuple[bytes, Outcome]]) -> None:
     """Demand that the log has what was stored where it was, nothing overtaken, all once."""
-    last = log.last()
+    last = answered(log.last)
     assert last is not None
     entries: list[Entry] = []
+
+    def read() -> Sequence[Entry]:
+        return log.read(entries[-1].position + 1 if entries else 1, 64)
+
     while not entries or entries[-1].position < last.position:
-        entries += log.read(entries[-1].position + 1 if entries else 1, 64)
+        entries += answered(read)
     log.close()
     found = {each.position: each.data for each in entries}
     known = {outcome: data for data, outcome in outcomes if isinstance(outcome, int)}
@@ -189,6 +209,7 @@ def is_as_it_was_told(log: JetStreamLog, outcomes: list[tuple[bytes, Outcome]]) 
 
 
 @pytest.mark.slow
+@pytest.mark.timing("servers of another program choose a leader")
 def test_a_server_that_is_replaced_by_an_empty_one_gets_all_again(own_three: NatsServers) -> None:
     address = address_on(own_three)
     log = JetStreamLog.open(address)
