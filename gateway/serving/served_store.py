@@ -5,15 +5,14 @@ The only module that opens a store to serve from.
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 from gateway.log.clock import wall_ms
 from gateway.pending import Pending
 from gateway.server.loop.awaiting import settled
 from gateway.server.loop.schedule import Schedule
+from gateway.server.loop.threads import Threads
 from gateway.serving.cluster import Cluster
 from gateway.serving.data_directory import DataDirectory
 from gateway.settings.cluster import ClusterSettings
@@ -24,7 +23,8 @@ from store.errors import StoreError, StoreLocked
 from store.files import DirectoryFiles
 from store.local.directory import Found, has_data, look_into, remove_store
 from store.local.store import LocalStore
-from store.replica.local_copy import place_in
+from store.replica.files import ReplicatedFiles
+from store.replica.local_copy import MEMBER, place_in
 
 log = logging.getLogger(__name__)
 
@@ -92,16 +92,11 @@ class ServedStore:
             raise StoreError(f"cannot be looked into: {error.strerror}") from error
         directory.make(
             files.make_directory,
-            has_store=found is Found.STORE,
+            has_store=found is Found.STORE or (directory.path / MEMBER).exists(),
             is_free=found is Found.NOTHING,
             must_exist=settings.must_exist,
         )
-        in_log = None if self._cluster is None else self._cluster.follow()
-        if in_log is None and place_in(files) is not None:
-            raise StoreError(
-                "the directory is that of a member of a cluster: start it with --log, or make it a"
-                " plain store with `hutch leave`"
-            )
+        in_log = self._in_log(files)
         try:
             self._store = LocalStore.open(
                 in_log or files,
@@ -125,6 +120,26 @@ class ServedStore:
         else:
             log.info("store opened directory=%s", directory.path)
 
+    def _in_log(self, files: DirectoryFiles) -> ReplicatedFiles | None:
+        """Take over in the cluster, and return the files that are in its log; None without one.
+
+        Raises:
+            ConfigError: The log cannot be used as the settings say.
+            StoreError: The directory or the log cannot be used.
+        """
+        if self._cluster is None:
+            if place_in(files) is not None:
+                raise StoreError(
+                    "the directory is that of a member of a cluster: start it with --log, or make"
+                    " it a plain store with `hutch leave`"
+                )
+            return None
+        try:
+            return self._cluster.follow()
+        finally:
+            if place_in(files) is not None:
+                self.directory.keep()  # it may be the last copy of what the log had
+
     def _watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
         if readable is None:
             self._loop.remove_reader(fileno)
@@ -138,7 +153,8 @@ class ServedStore:
             self._store.close(done=closed.settle)
             await settled(closed)
         if self._cluster is not None:
-            await _on_thread(self._loop, self._cluster.close)
+            # Its thread is a daemon: a log that is away does not keep the process.
+            await settled(Threads(self._loop, 1, name="leaving").run(self._cluster.close))
 
     def unmake(self) -> None:
         """Leave nothing behind of a first start that has failed; `close` comes before."""
@@ -153,24 +169,3 @@ class ServedStore:
             self.failure = error
             log.critical("the store has failed, stopping error=%s", error)
             self._stop.set()
-
-
-async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Do what may wait for long on a thread that the end of the process does not wait for."""
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result(None) if error is None else done.set_exception(error)
-
-    def run() -> None:
-        error: BaseException | None = None
-        try:
-            call()
-        except Exception as failure:  # noqa: BLE001  # it is raised on the loop
-            error = failure
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, error)
-
-    threading.Thread(target=run, name="leaving", daemon=True).start()
-    await done

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 
+import nats
 import pytest
 
+from store.replica.local_copy import MEMBER, Place
 from tests.client import Client
 from tests.integration.cluster.members import FENCED, Cluster, Load, create_streams, exit_status
 from tests.integration.load import records_of
@@ -186,3 +189,36 @@ def test_of_two_members_of_one_name_one_serves_and_nothing_is_lost(cluster: Clus
     wait_until(lambda: not first.is_running)
     assert first.process.wait(HANG_S) == FENCED
     load.must_be_in(second.endpoint)
+
+
+def test_a_member_that_cannot_go_on_leaves_its_copy(cluster: Cluster) -> None:
+    active, other = cluster.start_two()
+    store_one(active, 1)
+    other.wait_for_log("following the log member=b")
+    wait_until((other.data_dir / "checkpoint").exists)
+    active.kill()
+    asyncio.run(purge(cluster))
+
+    assert exit_status(other) == 1
+    assert "the log is empty, and this directory has messages of it" in other.logs
+    assert (other.data_dir / MEMBER).exists()
+    assert (other.data_dir / "checkpoint").exists()
+
+
+async def purge(cluster: Cluster) -> None:
+    """Remove all messages of the log, as another program might."""
+    client = await nats.connect(cluster.nats.urls)
+    await client.jetstream().purge_stream(cluster.name)
+    await client.close()
+
+
+def test_a_copy_that_has_come_to_no_checkpoint_is_left_as_it_is(cluster: Cluster) -> None:
+    directory = cluster.folder / "b"
+    directory.mkdir()
+    (directory / MEMBER).write_bytes(Place(bytes(16)).pack())
+
+    done = run_serve(directory)
+
+    assert done.returncode == 1
+    assert "the directory is that of a member of a cluster" in done.stderr
+    assert (directory / MEMBER).exists()
