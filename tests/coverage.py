@@ -232,16 +232,8 @@ def measured(room: Room, arguments: Sequence[str], folder: Path) -> dict[str, An
         subprocess.CalledProcessError: A test failed; pytest has told which.
     """
     coverage = (sys.executable, "-m", "coverage")
-    pytest = (
-        "-m",
-        "pytest",
-        "-qrfE",
-        f"--timeout={TIMEOUT_S}",
-        "-m",
-        LEFT_OUT,
-        *room.tests,
-        *arguments,
-    )
+    limit = f"--timeout={TIMEOUT_S}"
+    pytest = ("-m", "pytest", "-qrfE", limit, "-m", LEFT_OUT, *room.tests, *arguments)
     name = room.folder.replace("/", "-")
     report = folder / f"{name}.json"
     included = ",".join(str(path.relative_to(ROOT)) for path in room.sources)

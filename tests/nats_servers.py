@@ -83,7 +83,7 @@ class NatsServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended; a stopped one has not."""
+        """True if the process has not ended; a stopped one has not."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from gateway.command_line import complain
 from store.errors import StoreError
 from store.files import DirectoryFiles
-from store.replica.local_copy import MEMBER, place_in
+from store.replica.local_copy import LOCK, MEMBER, place_in
 
 DESCRIPTION: Final = """\
 Make the data directory of a member a plain store again: `hutch serve` then serves it without a log.
@@ -58,7 +58,7 @@ def leave(directory: Path) -> int | None:
     place = place_in(files)
     if place is None:
         return None
-    lock = files.lock("lock")
+    lock = files.lock(LOCK)
     try:
         files.remove(MEMBER)
         files.sync_directory("")

@@ -69,7 +69,7 @@ class Cluster:
             from store.replica.jetstream import JetStreamLog, LogAddress  # noqa: PLC0415
         except ImportError as error:
             raise ConfigError(
-                Problem("cluster.log", f'needs the extra "cluster" of this package: {error}')
+                Problem("cluster.log", f'needs `pip install ".[cluster]"` in the sources: {error}')
             ) from error
         settings = self._settings
         options: dict[str, object] = {}

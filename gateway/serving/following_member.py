@@ -117,7 +117,7 @@ class FollowingMember:
             if copy.place.link.number - told >= _TOLD_MESSAGES:
                 told = copy.place.link.number
                 log.info("applying the log number=%d", told)
-            if not applied and (follower.active == "" or self.log.last() is None):
+            if not applied and (follower.active == "" or self._is_first()):
                 return
             now = time.monotonic()
             if now >= sync_at:
@@ -130,6 +130,10 @@ class FollowingMember:
                     return
             if not applied:
                 time.sleep(PAUSE_S)
+
+    def _is_first(self) -> bool:
+        """Return whether there is no message yet."""
+        return not self.copy.place.link.number and self.log.last() is None
 
     def _is_silent(self, silence: Silence) -> bool:
         """Send a beat, and return whether the active member has gone by it."""

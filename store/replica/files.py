@@ -16,7 +16,7 @@ from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreError
 from store.files import File, Files
-from store.replica.local_copy import is_own, parent_of
+from store.replica.local_copy import is_own, name_of, parent_of
 from store.replica.operations import (
     Create,
     Cut,
@@ -234,8 +234,8 @@ class ReplicatedFiles:
             self._nodes.pop(source, None)
             self._nodes[target] = node
             node.path = target
-            self._names_in(parent_of(source)).discard(_name_of(source))
-            self._names_in(parent_of(target)).add(_name_of(target))
+            self._names_in(parent_of(source)).discard(name_of(source))
+            self._names_in(parent_of(target)).add(name_of(target))
             self._add(Rename(source, target), node)
 
     def remove(self, path: str) -> None:
@@ -245,7 +245,7 @@ class ReplicatedFiles:
         with self._lock:
             if self._has(path):
                 self._forget(path)
-                self._names_in(parent_of(path)).discard(_name_of(path))
+                self._names_in(parent_of(path)).discard(name_of(path))
                 self.shipping.add(Remove(path))
 
     def keep_open(self, directory: str) -> None:
@@ -342,7 +342,7 @@ class ReplicatedFiles:
         if not create:
             raise SegmentFailed(f"{path}: cannot open: it is not there")
         self.need_room(path, 0)
-        self._names_in(parent_of(path)).add(_name_of(path))
+        self._names_in(parent_of(path)).add(name_of(path))
         node = _Node(path, None)
         self._add(Create(path), node)
         return node
@@ -359,16 +359,16 @@ class ReplicatedFiles:
             node.path = None
 
     def _has(self, path: str) -> bool:
-        return _name_of(path) in self._names_in(parent_of(path))
+        return name_of(path) in self._names_in(parent_of(path))
 
     def _has_directory(self, path: str) -> bool:
         """Return whether a directory is there; it is from now on, with those above it."""
         above = parent_of(path)
         is_above = not above or self._has_directory(above)
         names = self._names_in(above)
-        if is_above and _name_of(path) in names:
+        if is_above and name_of(path) in names:
             return True
-        names.add(_name_of(path))
+        names.add(name_of(path))
         self._names[path] = set()
         return False
 
@@ -388,10 +388,6 @@ class ReplicatedFiles:
         self._own.rename(source, target)
         with suppress(StoreError):
             self.remove(source)
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _size_after(size: int, change: Change) -> int:

@@ -137,10 +137,10 @@ class Follower:
         is_work = message.kind is MessageKind.OPERATIONS
         if message.kind is MessageKind.FENCE:
             self._begin_term(Fence.unpack(message.body))
+        elif message.kind is MessageKind.HAND_OVER:
+            self.active = ""
         operations = unpack(memoryview(message.body)) if is_work else ()
         self.copy.apply(link, entry.position + 1, operations)
-        if not is_work:
-            self.active = self.active if message.kind is MessageKind.FENCE else ""
         return 1
 
     def _begin_term(self, fence: Fence) -> None:

@@ -28,10 +28,11 @@ from store.replica.operations import (
     Zero,
 )
 
+LOCK: Final = "lock"
 MEMBER: Final = "member"
 _UNFINISHED: Final = "member.new"
 OWN: Final = frozenset(
-    (MEMBER, _UNFINISHED, "lock", "reserve", "set-aside", "admin.sock", "token.key", "token.new")
+    (MEMBER, _UNFINISHED, LOCK, "reserve", "set-aside", "admin.sock", "token.key", "token.new")
 )
 """Names in the directory that are each member's own, and in no message."""
 _OPEN_MAX: Final = 64
@@ -52,6 +53,11 @@ def _is_of_own(operation: Operation) -> bool:
 def parent_of(path: str) -> str:
     """Return the directory of a path."""
     return path.rpartition("/")[0]
+
+
+def name_of(path: str) -> str:
+    """Return the name of a file in its directory."""
+    return path.rpartition("/")[2]
 
 
 def _tell_nobody(_: Operation) -> None:
@@ -145,7 +151,7 @@ class Unsynced:
             try:
                 file = files.open(path)
             except StoreError:
-                if path.rpartition("/")[2] in files.names(parent_of(path)):
+                if name_of(path) in files.names(parent_of(path)):
                     raise
                 continue
             try:
@@ -336,7 +342,7 @@ class LocalCopy:
 
     def _rename(self, operation: Rename, count: int) -> None:
         source, target = operation.path, operation.target
-        if source.rpartition("/")[2] in self.files.names(parent_of(source)):
+        if name_of(source) in self.files.names(parent_of(source)):
             self.place = replace(self.place, done=count)
             self.sync()
             for path in (source, target):

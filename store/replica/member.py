@@ -2,18 +2,15 @@
 
 import secrets
 from collections.abc import Callable, Collection
-from typing import Final
 
 from store.files import File, Files
 from store.replica.files import HasRoom, ReplicatedFiles
 from store.replica.follower import Follower
-from store.replica.local_copy import LocalCopy, Place, is_own, place_in
+from store.replica.local_copy import LOCK, LocalCopy, Place, is_own, place_in
 from store.replica.log import DurableLog, LogError
 from store.replica.message import CLUSTER_BYTES, Message
 from store.replica.operations import Operation
 from store.replica.shipping import Shipping
-
-LOCK: Final = "lock"
 
 
 def shared_names(own: Files) -> list[str]:

@@ -1,4 +1,4 @@
-"""What JetStream alone can do to a log: its servers go away, are too few, too old, or refuse."""
+"""Faults of JetStream alone: its servers go away, are too few, too old, or refuse."""
 
 import asyncio
 import threading

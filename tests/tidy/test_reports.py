@@ -1,4 +1,4 @@
-"""What tests say comes from workers whole: reasons of skips, and texts that are no UTF-8."""
+"""Reasons of skips, and texts that are no UTF-8, come from workers whole."""
 
 import os
 import subprocess

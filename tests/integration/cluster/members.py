@@ -144,7 +144,7 @@ class Load:
 
     @property
     def is_connected(self) -> bool:
-        """Whether no connection has ended."""
+        """True if no connection has ended."""
         return all(each.is_alive() for each in (*self._publishing, *self._reading))
 
     def wait_for_more(self, count: int = 2_000) -> None:

@@ -20,7 +20,7 @@ CLUSTER = bytes(range(16))
 
 
 class Fault(enum.Enum):
-    """What becomes of an append."""
+    """The fate of an append."""
 
     LOST = "lost"
     """It is stored, and the answer is lost."""

@@ -324,7 +324,7 @@ class TestNames:
 
 
 class TestSyncs:
-    """What a sync waits for."""
+    """Syncs that wait for the log, and those that do not."""
 
     def test_a_sync_has_all_in_the_log_and_the_files(
         self, opened: Opened, files: ReplicatedFiles, file: File, disk: Disk

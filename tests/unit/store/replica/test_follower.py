@@ -171,7 +171,7 @@ def damaged(index: int, place: int) -> Callable[[list[Entry]], list[Entry]]:
 
 
 class TestRefusing:
-    """What does not follow is not applied."""
+    """Messages that do not follow are not applied."""
 
     @pytest.mark.parametrize("index", range(3))
     def test_a_gap_is_seen(self, shared_log: ChangedLog, active: Active, index: int) -> None:

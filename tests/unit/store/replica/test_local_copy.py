@@ -112,7 +112,7 @@ def without_old_inodes(image: Image) -> Image:
 
 
 class TestPlaces:
-    """What the file `member` says."""
+    """The words of the file `member`."""
 
     def test_a_place_comes_back_as_it_was_packed(self) -> None:
         place = Place(CLUSTER, link_of(7), 71, 3)
