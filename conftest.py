@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import sys
 from collections.abc import Generator, Sequence
 from importlib.machinery import ModuleSpec
@@ -58,6 +59,8 @@ hypothesis.settings.load_profile(PROFILE)
 if PROFILE == "dev":  # what is found is told soon, if not in its shortest form
     engine.MAX_SHRINKING_SECONDS = 20
 
+FILES_MAX = 20_000
+
 REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""
 
@@ -79,6 +82,12 @@ LONGEST = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # A login shell allows a thousand files, and a store that a test drops, as a crash does, never
+    # closes its own: a worker runs some twelve thousand tests.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < FILES_MAX:
+        more = min(hard, FILES_MAX) if hard >= 0 else FILES_MAX
+        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
     own_folders(config)
 
 
