@@ -40,8 +40,11 @@ class Pending(Generic[T]):
         self._is_settled = True
         self._outcome = outcome
         callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
+        callbacks.reverse()
+        while callbacks:
+            callbacks.pop()()
+        # An error that a callback came upon keeps this frame, and may be the outcome: a ring.
+        del self, outcome, callbacks
 
     def when_settled(self, callback: Callable[[], object]) -> None:
         """Call `callback` once it is settled; at once if it is."""
