@@ -7,6 +7,7 @@ taken apart in Python, and what is in it is read by that decoder.
 
 import json
 import re
+import sys
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any, Final, NoReturn
 
@@ -16,6 +17,8 @@ _SPACE: Final = frozenset(" \t\n\r")
 _SPACES: Final = re.compile(r"[ \t\n\r]+")
 _MARGIN: Final = 8
 """A number or word so near to the end of a window may go on behind it."""
+_NAMES_COMMAS: Final = sys.version_info >= (3, 13)
+"""Whether the standard library has words of their own for commas that nothing follows."""
 
 
 def read_json(text: str, decoder: json.JSONDecoder) -> Any:  # noqa: ANN401  # what JSON holds
@@ -94,7 +97,7 @@ class _Reader:
                 return values, place + 1
             if following != ",":
                 self._fail("Expecting ',' delimiter", place)
-            place = self._behind_spaces(place + 1)
+            place = self._behind_comma(place, "]", "array")
 
     def _many(self, place: int, values: list[Any]) -> int:
         """Take the items of a list that a window surely holds, but for its last; return the place.
@@ -114,7 +117,7 @@ class _Reader:
             return place
         values += found
         self._one_by_one = 0
-        return self._behind_spaces(place + last + 1)
+        return self._behind_comma(place + last, "]", "array")
 
     def _object(self, place: int) -> tuple[Any, int]:
         pairs: list[tuple[str, Any]] = []
@@ -136,11 +139,18 @@ class _Reader:
                 return self._made(pairs), place + 1
             if following != ",":
                 self._fail("Expecting ',' delimiter", place)
-            place = self._behind_spaces(place + 1)
+            place = self._behind_comma(place, "}", "object")
 
     def _made(self, pairs: list[tuple[str, Any]]) -> Any:  # noqa: ANN401
         hook = self._decoder.object_pairs_hook
         return dict(pairs) if hook is None else hook(pairs)
+
+    def _behind_comma(self, comma: int, end: str, what: str) -> int:
+        """Return the place of what follows a comma, which has to be more than the end."""
+        place = self._behind_spaces(comma + 1)
+        if _NAMES_COMMAS and self._text[place : place + 1] == end:
+            self._fail(f"Illegal trailing comma before end of {what}", comma)
+        return place
 
     def _behind_spaces(self, place: int) -> int:
         if self._text[place : place + 1] not in _SPACE:
