@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from gateway.serving.following_member import SYNC_S, FollowingMember
 from gateway.settings.cluster import ClusterSettings
 from store.errors import StoreError
 from store.replica.files import ReplicatedFiles
-from store.replica.log import LogAway
+from store.replica.following import SYNC_S, Following
+from store.replica.log import DurableLog, LogAway
 from store.replica.trimming import Trimming
 
 log = logging.getLogger(__name__)
@@ -22,10 +22,15 @@ class ActiveMember:
     """A member that serves. A thread does what is due beside that."""
 
     def __init__(
-        self, settings: ClusterSettings, member: FollowingMember, files: ReplicatedFiles
+        self,
+        settings: ClusterSettings,
+        shared_log: DurableLog,
+        following: Following,
+        files: ReplicatedFiles,
     ) -> None:
         """Begin with a member that has taken over, and the files that it serves from."""
-        self._member = member
+        self._log = shared_log
+        self._following = following
         self._shipping = files.shipping
         self._beat_s = settings.beat_ms / 1_000
         self._trimming = Trimming(settings.log_bytes_max, time.monotonic)
@@ -57,7 +62,7 @@ class ActiveMember:
         while not self._is_over.wait(self._beat_s):
             now = time.monotonic()
             try:
-                self._member.beat(is_active=True)
+                self._following.beat(is_active=True)
                 self._shipping.look()
                 if now >= sync_at:
                     self._shipping.sync_copy()
@@ -73,10 +78,10 @@ class ActiveMember:
 
     def _trim(self) -> None:
         """Remove from the log what the members have on their disks."""
-        trimming, copy, was_full = self._trimming, self._member.copy, self._trimming.is_full
+        trimming, copy, was_full = self._trimming, self._following.copy, self._trimming.is_full
         trimming.note(copy.place.position, self._shipping.sent_bytes)
-        others = [beat.synced for _, beat in self._member.others().values()]
-        position = trimming.position(copy.synced.position, others, self._member.log.size())
+        others = [beat.synced for _, beat in self._following.others().values()]
+        position = trimming.position(copy.synced.position, others, self._log.size())
         if trimming.is_full and not was_full:
             log.error(
                 "the log is full because members are away: this one alone holds what is older"
@@ -85,4 +90,4 @@ class ActiveMember:
             )
         if position - 1 > self._trimmed:
             self._trimmed = position - 1  # the message before stays: behind it nothing is missing
-            self._member.log.trim(self._trimmed)
+            self._log.trim(self._trimmed)

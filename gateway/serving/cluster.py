@@ -1,34 +1,55 @@
 """This process in a cluster: it opens the log, follows it, takes over, and hands over."""
 
+import logging
+import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final, TypeVar
 
+from gateway.log.clock import wall_ms
 from gateway.serving.active_member import ActiveMember
-from gateway.serving.following_member import FollowingMember, once_it_answers
 from gateway.settings.cluster import ClusterSettings
 from gateway.settings.errors import ConfigError, Problem
 from store.errors import StoreError
+from store.files import PASSING, DirectoryFiles
+from store.local.state.data_file import DATA_DIRECTORY
 from store.replica.files import ReplicatedFiles
-from store.replica.log import DurableLog
+from store.replica.following import Following
+from store.replica.log import DurableLog, LogAway
+from store.replica.member import Member
+from store.replica.shipping import Pauses
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_PAUSE_S: Final = 0.1
+_TOLD_MESSAGES: Final = 10_000
+"""Messages after which a member that has much to apply says how far it is."""
 
 
 class Cluster:
-    """This process in its cluster. `follow` comes first, then `serve`, then `close`."""
+    """This process in its cluster. `join` comes first, then `follow`, `serve` and `close`."""
 
-    def __init__(self, settings: ClusterSettings, directory: Path) -> None:
+    def __init__(self, settings: ClusterSettings, directory: Path, address: str) -> None:
+        """Begin; `address` is where clients find this member, for the others."""
         self._settings = settings
         self._directory = directory
+        self._address = address
         self._log: DurableLog | None = None
-        self._following: FollowingMember | None = None
+        self._following: Following | None = None
         self._active: ActiveMember | None = None
+        self._is_over = threading.Event()
 
     @property
     def is_fenced(self) -> bool:
         """True if another member has taken over from this one."""
         return self._active is not None and self._active.is_fenced
 
-    def follow(self) -> ReplicatedFiles:
-        """Follow the log until no member is active; take over, and return the files. Blocks.
+    def join(self) -> None:
+        """Open the log, and the directory with its lock. Blocks, as long as the log is away.
 
         Raises:
             ConfigError: The log cannot be used as the settings say.
@@ -36,10 +57,55 @@ class Cluster:
         """
         settings = self._settings
         self._log = shared_log = self._opened()
-        self._following = following = FollowingMember(settings, self._directory, shared_log)
-        files = following.take_over()
-        self._active = ActiveMember(settings, following, files)
+
+        def joined() -> Member:
+            return Member(
+                DirectoryFiles(self._directory),
+                shared_log,
+                name=settings.member_name,
+                ordered=(DATA_DIRECTORY,),
+                now_ms=wall_ms,
+                pause=lambda: time.sleep(_PAUSE_S),
+                has_room=lambda size: shutil.disk_usage(self._directory).free >= size,
+            )
+
+        self._following = Following(
+            self._once_it_answers(joined),
+            shared_log,
+            beat_s=settings.beat_ms / 1_000,
+            takeover_beats=settings.takeover_beats,
+            clock=time.monotonic,
+            address=self._address,
+        )
+
+    def follow(self) -> ReplicatedFiles | None:
+        """Follow the log until no member is active, and take over; blocks.
+
+        Returns:
+            The files to serve from; None if `leave` ended it.
+
+        Raises:
+            StoreError: The directory or the log cannot be used.
+        """
+        assert self._log is not None
+        assert self._following is not None
+        following, member = self._following, self._following.member
+        place = following.copy.place
+        log.info("following the log member=%s number=%d", member.name, place.link.number)
+        try:
+            files = None
+            while files is None:
+                self._once_it_answers(self._until_due)
+                files = self._once_it_answers(member.take_over)
+        except _Left:
+            return None
+        log.info("taking over term=%d member=%s", following.copy.place.link.term, member.name)
+        self._active = ActiveMember(self._settings, self._log, following, files)
         return files
+
+    def leave(self) -> None:
+        """Have `follow` end soon, on whatever thread it is."""
+        self._is_over.set()
 
     def serve(self, failed: Callable[[StoreError], object]) -> None:
         """Do beside the serving what an active member has to do.
@@ -76,4 +142,47 @@ class Cluster:
         if settings.credentials_file is not None:
             options["user_credentials"] = str(settings.credentials_file)
         address = LogAddress(settings.log, settings.replicas, settings.name, settings.ca, options)
-        return once_it_answers(lambda: JetStreamLog.open(address))
+        return self._once_it_answers(lambda: JetStreamLog.open(address))
+
+    def _until_due(self) -> None:
+        """Apply messages until this member is to take over. Raises StoreError, or _Left."""
+        assert self._following is not None
+        following = self._following
+        told = following.copy.place.link.number
+        while True:
+            applied = following.step()
+            if following.is_due:
+                return
+            number = following.copy.place.link.number
+            if number - told >= _TOLD_MESSAGES:
+                told = number
+                log.info("applying the log number=%d", number)
+            if not applied:
+                self._pause()
+
+    def _once_it_answers(self, call: Callable[[], T]) -> T:
+        """Return the result of a call to the log; while that or the disk does not do it wait."""
+        pauses = Pauses()
+        is_held_up = False
+        while True:
+            try:
+                found = call()
+            except LogAway as error:
+                pauses.goes_on(str(error))
+                self._pause()
+            except PASSING as error:
+                if not is_held_up:
+                    log.warning("the data directory takes nothing, waiting error=%s", error)
+                is_held_up = True
+                self._pause()
+            else:
+                pauses.ends()
+                return found
+
+    def _pause(self) -> None:
+        if self._is_over.wait(_PAUSE_S):
+            raise _Left
+
+
+class _Left(Exception):
+    """The process ends."""

@@ -47,8 +47,18 @@ class ServedStore:
         loop: asyncio.AbstractEventLoop,
         schedule: Schedule,
         stop: asyncio.Event,
+        address: str = "",
     ) -> None:
-        """`stop` is set when the store has failed."""
+        """Begin.
+
+        Args:
+            settings: Of the store.
+            cluster: Of the cluster, where there is one.
+            loop: The event loop.
+            schedule: Calls that the loop makes.
+            stop: Is set when the store has failed.
+            address: Where clients find this server, for the other members of a cluster.
+        """
         self.directory = DataDirectory(settings.data_directory)
         self.failure: StoreError | None = None
         self._settings = settings
@@ -56,7 +66,7 @@ class ServedStore:
         self._schedule = schedule
         self._stop = stop
         self._store: LocalStore | None = None
-        self._cluster = Cluster(cluster, self.directory.path) if cluster.log else None
+        self._cluster = Cluster(cluster, self.directory.path, address) if cluster.log else None
         if self._cluster is not None and settings.durability is not Durability.DISK:
             reason = "beside cluster.log a confirm means that the log has it on its disks: disk"
             raise ConfigError(Problem("store.durability", reason))
@@ -135,6 +145,7 @@ class ServedStore:
                 )
             return None
         try:
+            self._cluster.join()
             return self._cluster.follow()
         finally:
             if place_in(files) is not None:

@@ -18,12 +18,14 @@ class Beat:
         term: The term that it knows.
         number: The last message that it has applied.
         synced: A position of the log up to which it has all on its disk.
+        address: Where clients find it.
     """
 
     is_active: bool = False
     term: int = 0
     number: int = 0
     synced: int = 0
+    address: str = ""
 
     def pack(self) -> bytes:
         """Return its bytes: JSON, for people too."""
@@ -33,6 +35,7 @@ class Beat:
                 "term": self.term,
                 "number": self.number,
                 "synced": self.synced,
+                "address": self.address,
             }
         ).encode()
 
@@ -41,10 +44,9 @@ class Beat:
         """Return the beat of some bytes; one that says nothing if they are none."""
         try:
             said = json.loads(data)
-            return cls(
-                bool(said["active"]), int(said["term"]), int(said["number"]), int(said["synced"])
-            )
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            numbers = int(said["term"]), int(said["number"]), int(said["synced"])
+            return cls(bool(said["active"]), *numbers, str(said.get("address", "")))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return cls()
 
 

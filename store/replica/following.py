@@ -1,0 +1,110 @@
+"""Following: all that a member does until it takes over, a step at a time, and the rule for that.
+
+What becomes of a step is decided by the log and by the clock that it is given; it never waits for
+time to pass.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from store.replica.beats import Beat, Silence
+from store.replica.local_copy import LocalCopy
+from store.replica.log import DurableLog
+from store.replica.member import Member
+
+log = logging.getLogger(__name__)
+
+SYNC_S: Final = 2.0
+"""Time between two syncs of what was applied: a start applies anew what came since the last one."""
+
+
+class Following:
+    """A member from its start on. One thread at a time calls it.
+
+    Attributes:
+        member: The member, which holds its directory's lock.
+        address: Where its clients would find it, for the other members.
+        is_due: Whether it is to take over, by the last step.
+    """
+
+    def __init__(
+        self,
+        member: Member,
+        shared_log: DurableLog,
+        *,
+        beat_s: float,
+        takeover_beats: int,
+        clock: Callable[[], float],
+        address: str = "",
+    ) -> None:
+        """Begin.
+
+        Args:
+            member: The member.
+            shared_log: The log.
+            beat_s: Time between two of its beats.
+            takeover_beats: Its beats without a sign of the active member that make it due.
+            clock: Seconds that only grow.
+            address: As the attribute.
+        """
+        self.member = member
+        self.address = address
+        self.is_due = False
+        self._log = shared_log
+        self._beat_s = beat_s
+        self._clock = clock
+        self._silence = Silence(takeover_beats)
+        self._beat_at = self._sync_at = clock()
+
+    @property
+    def copy(self) -> LocalCopy:
+        """The member's copy."""
+        return self.member.follower.copy
+
+    def step(self) -> int:
+        """Apply messages that are there, sync and beat where that is due; return how many.
+
+        Raises:
+            LogAway: The log does not answer: another step may be made.
+            StoreError: As `Follower.step`.
+        """
+        applied = self.member.follower.step()
+        is_left = self.member.follower.active == ""
+        self.is_due = not applied and (is_left or self._is_first())
+        now = self._clock()
+        if now >= self._sync_at:
+            self.copy.sync()
+            self._sync_at = now + SYNC_S
+        if now >= self._beat_at:
+            self._beat_at = now + self._beat_s
+            if self._is_silent():
+                active = self.member.follower.active
+                log.warning("the active member is silent member=%s", active)
+                self.is_due = True
+        return applied
+
+    def others(self) -> dict[str, tuple[int, Beat]]:
+        """Return the last beat of each other member, with a number that grows. Raises LogAway."""
+        return {
+            name: (count, Beat.unpack(data))
+            for name, (count, data) in self._log.beats().items()
+            if name != self.member.name
+        }
+
+    def beat(self, *, is_active: bool) -> bool:
+        """Send a beat; return whether the log has it. Waits."""
+        link, synced = self.copy.place.link, self.copy.synced.position
+        data = Beat(is_active, link.term, link.number, synced, self.address).pack()
+        return self._log.beat(self.member.name, data).wait()
+
+    def _is_first(self) -> bool:
+        """Return whether there is no message yet."""
+        return not self.copy.place.link.number and self._log.last() is None
+
+    def _is_silent(self) -> bool:
+        """Send a beat, and return whether the active member has gone by it."""
+        if not self.beat(is_active=False):
+            return False
+        signs = {name: count for name, (count, beat) in self.others().items() if beat.is_active}
+        return self._silence.beat_stored((self.copy.place.link.number, signs))
