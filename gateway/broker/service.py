@@ -68,6 +68,35 @@ class ServicePart(Protocol):
         ...
 
 
+class ClusterControl(Protocol):
+    """The cluster that this process is a member of, as administrators see it."""
+
+    @property
+    def name(self) -> str:
+        """The name of this member."""
+        ...
+
+    @property
+    def active(self) -> str:
+        """The active member and its address, in words."""
+        ...
+
+    def members(self) -> list[dict[str, object]]:
+        """Return all members, by name, as JSON can hold them."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """Forget a member that will not come back; blocks.
+
+        Raises KeyError: there is none of that name. StoreError: the log is away.
+        """
+        ...
+
+    def take_over(self) -> None:
+        """Have this member, which follows, take over soon."""
+        ...
+
+
 class ListenerBlocked(Exception):
     """A listener cannot be opened again; the message says why."""
 
@@ -108,6 +137,7 @@ class ServiceState:
         consumer_update_timeout_ms: How long a single active consumer may take to answer.
         is_draining: Clients are to be sent to other servers, and no more are let in.
         is_stopped: No client is served, though all is kept.
+        cluster: The cluster; None if this server is alone.
     """
 
     def __init__(
@@ -121,6 +151,7 @@ class ServiceState:
         self.consumer_update_timeout_ms = consumer_update_timeout_ms
         self.is_draining = False
         self.is_stopped = False
+        self.cluster: ClusterControl | None = None
         self._connections = connections
         self._listeners: list[ListenerControl] = []
         self._parts: list[ServicePart] = []

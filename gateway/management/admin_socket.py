@@ -45,11 +45,15 @@ Answer = Callable[[str, Mapping[str, Any], bytes], Awaitable[object]]
 
 
 class AdminSocket:
-    """Listens in a data directory whose lock this process holds."""
+    """Listens in a data directory whose lock this process holds.
+
+    Attributes:
+        answer: Answers each request; it may become another one.
+    """
 
     def __init__(self, directory: Path, answer: Answer) -> None:
         self._directory = directory
-        self._answer = answer
+        self.answer = answer
         self._server: asyncio.Server | None = None
         self._inode: tuple[int, int] | None = None
         # Each with whether it waits for its client, the longest waiting first.
@@ -61,6 +65,11 @@ class AdminSocket:
     def path(self) -> Path:
         """Path of the socket."""
         return self._directory / SOCKET_NAME
+
+    @property
+    def is_started(self) -> bool:
+        """True if it listens, or has done so."""
+        return self._server is not None
 
     async def start(self) -> None:
         """Replace what a server that was killed has left, and listen.
@@ -185,7 +194,7 @@ class AdminSocket:
 
     async def _answered(self, head: Head, body: bytes = b"") -> bytes:
         try:
-            result = await self._answer(head.name, head.arguments, body)
+            result = await self.answer(head.name, head.arguments, body)
         except AdministrationError as error:
             return pack_error(error.code, str(error))
         except Exception:  # the edge of a request: the next may be fine

@@ -6,14 +6,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
+from starlette.types import ASGIApp
+
 from gateway.broker.hosts.broker import BrokerBackend
-from gateway.management.admin_socket import AdminSocket
+from gateway.broker.service import ServiceState
+from gateway.management.admin_socket import AdminSocket, Answer
 from gateway.management.administration import OWNER, Administration
-from gateway.management.http.application import ApiBacking
+from gateway.management.http.application import ApiBacking, Application
 from gateway.management.http.call import ServerFacts
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
+from gateway.management.http.routes import RESOURCES
 from gateway.management.requests.table import answer
+from gateway.management.standby import Standby
 from gateway.network.addresses import shown
 from gateway.network.listening import ListenPlace, listen_at
 from gateway.server.endpoint import PortEndpoint
@@ -31,6 +36,11 @@ _BACKLOG: Final = 128
 
 class AdministeredBackend(BrokerBackend, Protocol):
     """A backend with a broker that administrators may change."""
+
+    @property
+    def service(self) -> ServiceState:
+        """The state of service, which is there before the store is open."""
+        ...
 
     @property
     def administration(self) -> Administration:
@@ -86,17 +96,26 @@ class ManagementPort(Port[AdministeredBackend]):
         """The address."""
         return "".join(f"management={shown(*each.address)}" for each in self.endpoints)
 
+    async def wait(self, backend: AdministeredBackend) -> None:
+        """Answer that this member follows."""
+        await self._answer(Standby(backend.service))
+
     async def serve(self, backend: AdministeredBackend) -> None:
         """Answer from now on."""
         for endpoint in self.endpoints:
             shared, broker = self.context.shared, backend.broker
             shared.open_ports[PROTOCOL] = endpoint.address
             facts = self._facts(backend, endpoint)
-            backing = ApiBacking(
-                backend.administration, broker.authentication, facts, awaited, shared
-            )
-            self._server = HttpServer(endpoint.sockets, backing)
-            await self._server.start()
+            backing = ApiBacking(backend.administration, broker.authentication, facts, awaited)
+            await self._answer(Application(backing, RESOURCES))
+
+    async def _answer(self, application: ASGIApp) -> None:
+        """Have an application answer from now on."""
+        for endpoint in self.endpoints:
+            if self._server is None:
+                self._server = HttpServer(endpoint.sockets, self.context.shared, application)
+                await self._server.start()
+            self._server.application = application
 
     def _facts(self, backend: AdministeredBackend, endpoint: PortEndpoint) -> ServerFacts:
         service, settings = backend.broker.service, self._settings
@@ -146,6 +165,11 @@ class AdminPort(Port[AdministeredBackend]):
         """Return the port."""
         return cls()
 
+    async def wait(self, backend: AdministeredBackend) -> None:
+        """Let administrators see a member that follows. Raises ConfigError."""
+        self._have_answered(backend, Standby(backend.service).answer)
+        await self._start()
+
     async def prepare(self, backend: AdministeredBackend) -> None:
         """Remove what a server that was killed has left. Raises ConfigError: it is no socket."""
         administration = backend.administration
@@ -155,10 +179,16 @@ class AdminPort(Port[AdministeredBackend]):
         ) -> Coroutine[Any, Any, object]:
             return awaited(answer(administration, OWNER, name, arguments, body))
 
-        self._socket = AdminSocket(administration.service.about.data, answered)
         self._finish_import = lambda: awaited(administration.importing.close())
-        with suppress(OSError):  # told when it starts
-            self._socket.make_way()
+        self._have_answered(backend, answered)
+
+    def _have_answered(self, backend: AdministeredBackend, answer: Answer) -> None:
+        """Have requests answered by a function from now on. Raises ConfigError."""
+        if self._socket is None:
+            self._socket = AdminSocket(backend.service.about.data, answer)
+            with suppress(OSError):  # told when it starts
+                self._socket.make_way()
+        self._socket.answer = answer
 
     @property
     def ready(self) -> str:
@@ -167,7 +197,12 @@ class AdminPort(Port[AdministeredBackend]):
 
     async def serve(self, backend: AdministeredBackend) -> None:  # noqa: ARG002
         """Let administrators in, unless the file system has no sockets: clients can be served."""
+        await self._start()
+
+    async def _start(self) -> None:
         assert self._socket is not None
+        if self._socket.is_started:
+            return
         try:
             await self._socket.start()
         except OSError as error:

@@ -3,7 +3,7 @@
 A process makes its ports from the settings, and then does each step for all of them before the
 next: `prepare`, `bind`, `serve` at the start, and `stop_accepting`, `settle`, `close` at the end.
 Nothing is bound before every setting was looked at, and nothing is closed before what clients have
-sent is stored.
+sent is stored. A member of a cluster comes to `bind` and `wait` first, until it is its turn.
 """
 
 from abc import ABC, abstractmethod
@@ -47,6 +47,12 @@ class Port(ABC, Generic[B_contra]):
         """Take the steps that can show a wrong setting, now that the store is open.
 
         Raises ConfigError or StoreError.
+        """
+
+    async def wait(self, backend: B_contra) -> None:
+        """Answer what can be answered of a process that waits for its turn, `bind` comes before.
+
+        Nothing behind the port is open. Raises ConfigError.
         """
 
     def bind(self) -> None:

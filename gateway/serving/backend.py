@@ -37,6 +37,7 @@ from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.kinds.people import USERS
 from gateway.management.port import AdminPort, ManagementPort
 from gateway.mewbase.port import MewbasePort
+from gateway.network.addresses import shown
 from gateway.pravega.controller_port import ControllerPort
 from gateway.pravega.early.port import EarlyPort
 from gateway.pravega.port import SegmentPort
@@ -51,6 +52,7 @@ from gateway.serving.disk_space import Space, keep_retention
 from gateway.serving.process import Process
 from gateway.serving.served_store import ServedStore
 from gateway.settings.model import Settings
+from gateway.stream.advertising import advertised
 from gateway.stream.context import chunk_bytes_max
 from gateway.stream.port import StreamPort
 from store.api import SegmentStore
@@ -82,6 +84,7 @@ class Backend:
     Attributes:
         served: The store.
         context: State that the ports share.
+        service: The state of service.
     """
 
     def __init__(
@@ -94,12 +97,14 @@ class Backend:
         self._schedule = schedule = Schedule(
             loop, busy_poll_us=stream.busy_poll_us, rest_us=stream.rest_us
         )
-        self.served = ServedStore(settings.store, settings.cluster, loop, schedule, stop)
+        address = shown(*advertised(settings, stream.port))
+        self.served = ServedStore(settings.store, settings.cluster, loop, schedule, stop, address)
         self._connections = Connections()
         about = About(own_version(), self.served.directory.path)
         timeout_ms = stream.consumer_update_timeout_ms
-        self._service = ServiceState(self._connections, timeout_ms, about)
-        self._space = Space(loop, self._service)
+        self.service = ServiceState(self._connections, timeout_ms, about)
+        self.service.cluster = self.served.cluster
+        self._space = Space(loop, self.service)
         self._refusals = Refusals(time.monotonic)
         say, chunk_bytes = self._refusals.say, chunk_bytes_max(stream)
         shared = Shared(
@@ -110,7 +115,7 @@ class Backend:
             say=say,
         )
         sockets = Sockets(sockets_max(stream.connections_max, descriptor_limit()), say)
-        self.context = ServerContext(shared, sockets, self._service.add_listener)
+        self.context = ServerContext(shared, sockets, self.service.add_listener)
         self._buffers = ChunkBuffers(chunk_bytes)
         self._clock = Clock()
         limits = StagingLimits(
@@ -171,7 +176,7 @@ class Backend:
             access,
             virtual_hosts,
             self._connections,
-            self._service,
+            self.service,
             in_thread,
             settings.streams.super_stream_partitions_max,
             attempts,
@@ -186,7 +191,7 @@ class Backend:
             authentication=self._authentication(access, attempts),
             virtual_hosts=virtual_hosts,
             connections=self._connections,
-            service=self._service,
+            service=self.service,
         )
 
     async def _open_virtual_hosts(self, store: SegmentStore, access: Access) -> VirtualHosts:
@@ -203,7 +208,7 @@ class Backend:
             references_max=settings.publisher_references_max,
             now_for_age_ms=self._clock.for_age,
             offset_references_max=settings.offset_references_max,
-            is_disk_full=lambda: ScarceResource.DISK in self._service.alarms,
+            is_disk_full=lambda: ScarceResource.DISK in self.service.alarms,
             wait=partial(settled_after, self._loop),
             usage=self._usage,
             refused=self._space.refused,

@@ -19,6 +19,7 @@ from store.replica.files import ReplicatedFiles
 from store.replica.following import Following
 from store.replica.log import DurableLog, LogAway
 from store.replica.member import Member
+from store.replica.members import MemberState
 from store.replica.shipping import Pauses
 
 log = logging.getLogger(__name__)
@@ -42,11 +43,64 @@ class Cluster:
         self._following: Following | None = None
         self._active: ActiveMember | None = None
         self._is_over = threading.Event()
+        self._is_asked = threading.Event()
+        self._working = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of this member."""
+        return self._settings.member_name
+
+    @property
+    def active(self) -> str:
+        """The active member and its address, in words."""
+        active = next((each for each in self._states() if each.is_active), None)
+        if active is None:
+            return "no member is active now"
+        return f"the active one is {active.name}, at {active.beat.address or 'no address'}"
 
     @property
     def is_fenced(self) -> bool:
         """True if another member has taken over from this one."""
         return self._active is not None and self._active.is_fenced
+
+    def members(self) -> list[dict[str, object]]:
+        """Return all members, by name, as JSON can hold them."""
+        return [self._row(each) for each in self._states()]
+
+    def forget(self, name: str) -> None:
+        """Forget a member that will not come back; blocks.
+
+        Raises KeyError: there is none of that name. LogAway: the log does not answer.
+        """
+        assert self._log is not None
+        if name not in [each.name for each in self._states()]:
+            raise KeyError(name)
+        self._log.forget(name)
+        log.warning("a member is forgotten member=%s", name)
+
+    def take_over(self) -> None:
+        """Have `follow` take over, though another member is active."""
+        log.warning("asked to take over member=%s", self.name)
+        self._is_asked.set()
+
+    def _states(self) -> list[MemberState]:
+        return [] if self._following is None else self._following.members.states()
+
+    def _row(self, state: MemberState) -> dict[str, object]:
+        silent_s = self._settings.takeover_beats * self._settings.beat_ms / 1_000
+        is_silent = state.beat_age_s > silent_s
+        role = "active" if state.is_active else "silent" if is_silent else "following"
+        return {
+            "name": state.name,
+            "role": role,
+            "term": state.beat.term,
+            "number": state.beat.number,
+            "lag_messages": state.lag_messages,
+            "lag_seconds": round(state.lag_s, 1),
+            "last_beat_seconds": round(state.beat_age_s, 1),
+            "address": state.beat.address,
+        }
 
     def join(self) -> None:
         """Open the log, and the directory with its lock. Blocks, as long as the log is away.
@@ -94,9 +148,10 @@ class Cluster:
         log.info("following the log member=%s number=%d", member.name, place.link.number)
         try:
             files = None
-            while files is None:
-                self._once_it_answers(self._until_due)
-                files = self._once_it_answers(member.take_over)
+            with self._working:
+                while files is None:
+                    self._once_it_answers(self._until_due)
+                    files = self._once_it_answers(member.take_over)
         except _Left:
             return None
         log.info("taking over term=%d member=%s", following.copy.place.link.term, member.name)
@@ -118,6 +173,8 @@ class Cluster:
     def close(self) -> None:
         """Hand over, and close; the store is closed. Blocks, as long as the log is away.
 
+        `leave` comes before, where this member still follows.
+
         Raises:
             StoreError: The log or the directory has failed.
         """
@@ -125,10 +182,11 @@ class Cluster:
             if self._active is not None:
                 self._active.end()
         finally:
-            if self._following is not None:
-                self._following.member.close()
-            if self._log is not None:
-                self._log.close()
+            with self._working:
+                if self._following is not None:
+                    self._following.member.close()
+                if self._log is not None:
+                    self._log.close()
 
     def _opened(self) -> DurableLog:
         try:
@@ -151,7 +209,8 @@ class Cluster:
         told = following.copy.place.link.number
         while True:
             applied = following.step()
-            if following.is_due:
+            if following.is_due or self._is_asked.is_set():
+                self._is_asked.clear()
                 return
             number = following.copy.place.link.number
             if number - told >= _TOLD_MESSAGES:

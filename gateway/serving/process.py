@@ -123,6 +123,7 @@ class Process(Generic[B]):
         self.backend = backend(settings, self._loop, stop)
         made = (each.configured(settings) for each in ports)
         self._ports = [each for each in made if each is not None]
+        self._is_bound = False
         for port in self._ports:
             port.context = self.backend.context
             port.context.ports.append(port)
@@ -138,16 +139,39 @@ class Process(Generic[B]):
             words.append(f"also={','.join(shown(*each) for each in further)}")
         return " ".join(filter(None, words))
 
-    def open(self) -> None:
-        """Open the data directory; blocks. Raises ConfigError or StoreError."""
-        self.backend.served.open()
+    async def open(self) -> bool:
+        """Open the store; a member of a cluster first follows the log, until it takes over.
+
+        Blocks, but for the following.
+
+        Returns:
+            False: it was asked to stop meanwhile.
+
+        Raises ConfigError or StoreError.
+        """
+        served = self.backend.served
+        served.take()
+        if served.cluster is not None:
+            self._bind()
+            for port in self._ports:
+                await port.wait(self.backend)
+            if not await served.follow():
+                return False
+        served.open()
+        return True
+
+    def _bind(self) -> None:
+        """Take the addresses, once. Raises ConfigError."""
+        if not self._is_bound:
+            take_all(port.bind for port in self._ports)
+            self._is_bound = True
 
     async def start(self) -> None:
         """Open the backend, take the addresses, let clients in. Raises ConfigError, StoreError."""
         await self.backend.open()
         for port in self._ports:
             await port.prepare(self.backend)
-        take_all(port.bind for port in self._ports)
+        self._bind()
         self.backend.served.directory.keep()  # from here on clients may store something
         for port in self._ports:
             await port.serve(self.backend)
@@ -254,20 +278,27 @@ def serve(make: MakeServer, settings: Settings) -> int:
             signal.signal(number, signal.SIG_IGN)
 
 
+def _stop_by_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+
+
 async def _serve(make: MakeServer, settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
     server = make(settings, stop)
     # Opening may take long; until clients are served, SIGTERM and SIGINT do what
-    # `gateway.__main__` has set: they end the process at once.
+    # `gateway.__main__` has set: they end the process at once. A member that follows stops.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
+    if settings.cluster.log:
+        _stop_by_signals(loop, stop)
     try:
-        server.open()
+        if not await server.open():
+            return 0 if await server.stop() else 1
         await server.start()
     except BaseException:
         await server.abandon()
         raise
-    for number in _STOP_SIGNALS:
-        loop.add_signal_handler(number, stop.set)
+    _stop_by_signals(loop, stop)
     Collector().start()
     loop.add_signal_handler(signal.SIGHUP, server.reload)
     sys.stdout.write(f"hutch ready {server.ready}\n")

@@ -5,7 +5,8 @@ The only module that opens a store to serve from.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from gateway.log.clock import wall_ms
@@ -38,6 +39,7 @@ class ServedStore:
     Attributes:
         directory: The data directory.
         failure: Why the store takes nothing any more; None while it does.
+        cluster: The cluster that the directory is a member of; None if it is alone.
     """
 
     def __init__(
@@ -66,8 +68,9 @@ class ServedStore:
         self._schedule = schedule
         self._stop = stop
         self._store: LocalStore | None = None
-        self._cluster = Cluster(cluster, self.directory.path, address) if cluster.log else None
-        if self._cluster is not None and settings.durability is not Durability.DISK:
+        self._in_log: ReplicatedFiles | None = None
+        self.cluster = Cluster(cluster, self.directory.path, address) if cluster.log else None
+        if self.cluster is not None and settings.durability is not Durability.DISK:
             reason = "beside cluster.log a confirm means that the log has it on its disks: disk"
             raise ConfigError(Problem("store.durability", reason))
         if cluster.replicas not in REPLICAS:
@@ -78,7 +81,7 @@ class ServedStore:
     @property
     def is_fenced(self) -> bool:
         """True if another member of the cluster has taken over from this one."""
-        return self._cluster is not None and self._cluster.is_fenced
+        return self.cluster is not None and self.cluster.is_fenced
 
     @property
     def store(self) -> SegmentStore:
@@ -86,14 +89,14 @@ class ServedStore:
         assert self._store is not None
         return self._store
 
-    def open(self) -> None:
-        """Open the data directory; blocks.
+    def take(self) -> None:
+        """Take the data directory, and make it if it is not there; blocks.
 
         Raises:
-            ConfigError: It can be no data directory, or not of this user.
-            StoreError: It is damaged, full, another version's, or another process has it.
+            ConfigError: It can be no data directory, or not of this user, or of this cluster.
+            StoreError: It cannot be made or looked into, or is a member's of a cluster.
         """
-        settings, directory = self._settings, self.directory
+        directory = self.directory
         files = DirectoryFiles(directory.path)
         try:
             found = look_into(directory.path)
@@ -104,15 +107,59 @@ class ServedStore:
             files.make_directory,
             has_store=found is Found.STORE or (directory.path / MEMBER).exists(),
             is_free=found is Found.NOTHING,
-            must_exist=settings.must_exist,
+            must_exist=self._settings.must_exist,
         )
-        in_log = self._in_log(files)
+        if self.cluster is not None:
+            with self._kept_if_a_members(files):
+                self.cluster.join()
+        elif place_in(files) is not None:
+            directory.keep()
+            raise StoreError(
+                "the directory is that of a member of a cluster: start it with --log, or make it a"
+                " plain store with `hutch leave`"
+            )
+
+    async def follow(self) -> bool:
+        """Follow the log of the cluster, and take over; return False if `stop` came before.
+
+        Raises StoreError: The directory or the log cannot be used.
+        """
+        assert self.cluster is not None
+        files = DirectoryFiles(self.directory.path)
+        with self._kept_if_a_members(files):
+            following = settled(Threads(self._loop, 1, name="following").run(self.cluster.follow))
+            followed = self._loop.create_task(following)
+            stopped = self._loop.create_task(self._stop.wait())
+            await asyncio.wait((followed, stopped), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            if self._stop.is_set():
+                self.cluster.leave()
+                return False
+            self._in_log = await followed
+            return True
+
+    @contextmanager
+    def _kept_if_a_members(self, files: DirectoryFiles) -> Iterator[None]:
+        """Keep a directory that is a member's by then: it may be the last copy of the log's."""
+        try:
+            yield
+        finally:
+            if place_in(files) is not None:
+                self.directory.keep()
+
+    def open(self) -> None:
+        """Open the store in the directory, `take` comes before; blocks.
+
+        Raises:
+            StoreError: It is damaged, full, another version's, or another process has it.
+        """
+        settings, directory = self._settings, self.directory
         try:
             self._store = LocalStore.open(
-                in_log or files,
+                self._in_log or DirectoryFiles(directory.path),
                 call_soon_threadsafe=self._loop.call_soon_threadsafe,
                 call_soon=self._schedule.call_soon,
-                watch=self._watch if in_log is None else None,
+                watch=self._watch if self._in_log is None else None,
                 failed=self.fatal,
                 now_ms=wall_ms,
                 durability=settings.durability,
@@ -123,33 +170,12 @@ class ServedStore:
             if isinstance(error, StoreLocked) or has_data(directory.path):
                 directory.keep()  # another process has begun a store there meanwhile
             raise
-        if self._cluster is not None:
-            self._cluster.serve(self._fenced)
+        if self.cluster is not None:
+            self.cluster.serve(self._fenced)
         if directory.is_new:
             log.info("a new store is begun directory=%s", directory.path)
         else:
             log.info("store opened directory=%s", directory.path)
-
-    def _in_log(self, files: DirectoryFiles) -> ReplicatedFiles | None:
-        """Take over in the cluster, and return the files that are in its log; None without one.
-
-        Raises:
-            ConfigError: The log cannot be used as the settings say.
-            StoreError: The directory or the log cannot be used.
-        """
-        if self._cluster is None:
-            if place_in(files) is not None:
-                raise StoreError(
-                    "the directory is that of a member of a cluster: start it with --log, or make"
-                    " it a plain store with `hutch leave`"
-                )
-            return None
-        try:
-            self._cluster.join()
-            return self._cluster.follow()
-        finally:
-            if place_in(files) is not None:
-                self.directory.keep()  # it may be the last copy of what the log had
 
     def _watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
         if readable is None:
@@ -163,9 +189,9 @@ class ServedStore:
             closed: Pending[None] = Pending()
             self._store.close(done=closed.settle)
             await settled(closed)
-        if self._cluster is not None:
+        if self.cluster is not None:
             # Its thread is a daemon: a log that is away does not keep the process.
-            await settled(Threads(self._loop, 1, name="leaving").run(self._cluster.close))
+            await settled(Threads(self._loop, 1, name="leaving").run(self.cluster.close))
 
     def unmake(self) -> None:
         """Leave nothing behind of a first start that has failed; `close` comes before."""

@@ -12,6 +12,7 @@ from store.replica.beats import Beat, Silence
 from store.replica.local_copy import LocalCopy
 from store.replica.log import DurableLog
 from store.replica.member import Member
+from store.replica.members import Members
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class Following:
 
     Attributes:
         member: The member, which holds its directory's lock.
-        address: Where its clients would find it, for the other members.
+        members: All members, as the log knew them after the last beat.
         is_due: Whether it is to take over, by the last step.
     """
 
@@ -46,11 +47,12 @@ class Following:
             beat_s: Time between two of its beats.
             takeover_beats: Its beats without a sign of the active member that make it due.
             clock: Seconds that only grow.
-            address: As the attribute.
+            address: Where its clients would find it, for the other members.
         """
         self.member = member
-        self.address = address
+        self.members = Members(clock)
         self.is_due = False
+        self._address = address
         self._log = shared_log
         self._beat_s = beat_s
         self._clock = clock
@@ -72,6 +74,8 @@ class Following:
         applied = self.member.follower.step()
         is_left = self.member.follower.active == ""
         self.is_due = not applied and (is_left or self._is_first())
+        if self.is_due:
+            return applied  # no beat before the first message: behind it nothing is missing
         now = self._clock()
         if now >= self._sync_at:
             self.copy.sync()
@@ -85,18 +89,20 @@ class Following:
         return applied
 
     def others(self) -> dict[str, tuple[int, Beat]]:
-        """Return the last beat of each other member, with a number that grows. Raises LogAway."""
-        return {
-            name: (count, Beat.unpack(data))
-            for name, (count, data) in self._log.beats().items()
-            if name != self.member.name
-        }
+        """Return the last beat of each other member, with a number that grows with each."""
+        beats = self.members.beats
+        return {name: beats[name] for name in beats if name != self.member.name}
 
     def beat(self, *, is_active: bool) -> bool:
-        """Send a beat; return whether the log has it. Waits."""
+        """Send a beat, and look at those of all; return whether the log has it. Waits.
+
+        Raises LogAway.
+        """
         link, synced = self.copy.place.link, self.copy.synced.position
-        data = Beat(is_active, link.term, link.number, synced, self.address).pack()
-        return self._log.beat(self.member.name, data).wait()
+        data = Beat(is_active, link.term, link.number, synced, self._address).pack()
+        is_stored = self._log.beat(self.member.name, data).wait()
+        self.members.note(self._log.beats())
+        return is_stored
 
     def _is_first(self) -> bool:
         """Return whether there is no message yet."""

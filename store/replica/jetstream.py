@@ -155,6 +155,9 @@ class JetStreamLog:
     def beats(self) -> dict[str, tuple[int, bytes]]:
         return self._call(self._beats())
 
+    def forget(self, member: str) -> None:
+        self._call(self._manager.purge_stream(self._name, subject=f"{self._beating}.{member}"))
+
     def size(self) -> int:
         return self._call(self._size())
 

@@ -120,6 +120,10 @@ class DurableLog(Protocol):
         """Return each member's last beat: a number that grows, and its data. Raises LogAway."""
         ...
 
+    def forget(self, member: str) -> None:
+        """Remove the beats of a member; a later one is its first. Raises LogAway."""
+        ...
+
     def size(self) -> int:
         """Return the bytes that the log has. Raises LogAway."""
         ...

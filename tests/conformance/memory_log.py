@@ -72,6 +72,10 @@ class MemoryLog:
         with self._lock:
             return dict(self._beats)
 
+    def forget(self, member: str) -> None:
+        with self._lock:
+            self._beats.pop(member, None)
+
     def size(self) -> int:
         with self._lock:
             return sum(len(each.data) for each in self._entries)

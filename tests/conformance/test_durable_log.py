@@ -194,6 +194,21 @@ def test_each_member_has_its_last_beat(logs: Logs) -> None:
     assert log.last() is None
 
 
+def test_a_member_that_is_forgotten_has_no_beat_until_the_next(logs: Logs) -> None:
+    log, other = logs.open(), logs.open()
+    (last,) = appended(log, b"a")
+    assert log.beat("one", b"1").wait()
+    assert other.beat("two", b"2").wait()
+
+    log.forget("one")
+    log.forget("never")
+
+    assert list(other.beats()) == ["two"]
+    assert other.last() == Entry(last, b"a")
+    assert other.beat("one", b"3").wait()
+    assert log.beats()["one"][1] == b"3"
+
+
 def test_the_largest_message_is_stored_and_read(log: DurableLog) -> None:
     messages = [bytes([number]) * log.bytes_max for number in range(3)]
 

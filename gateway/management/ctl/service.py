@@ -5,11 +5,17 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gateway.command_line import visible
-from gateway.management.ctl.grammar import Ask, Asked, argument, command
+from gateway.management.ctl.grammar import Ask, Asked, argument, command, listed, named
 
 _MS: Final = 1_000
 _GB: Final = 1_000_000_000
 _RESOURCE: Final = argument("resource RESOURCE", "disk or memory", choices=("disk", "memory"))
+
+
+_members: Final = listed(
+    *("name", "role", "term", "number", "lag_messages", "lag_seconds", "last_beat_seconds"),
+    "address",
+)
 
 
 def _shown(answer: Mapping[str, Any]) -> str:
@@ -19,7 +25,9 @@ def _shown(answer: Mapping[str, Any]) -> str:
         for each in answer["listeners"]
     ]
     state = "in service"
-    if answer["is_stopped"]:
+    if "follows" in answer:
+        state = visible(answer["follows"])
+    elif answer["is_stopped"]:
         state = "stopped by stop_app"
     elif answer["is_draining"]:
         state = "draining"
@@ -33,7 +41,8 @@ def _shown(answer: Mapping[str, Any]) -> str:
         f"data         {visible(answer['data_directory'])}",
         f"disk         {_disk(answer)}",
     ]
-    return "\n".join(lines) + "\n"
+    members = "\n" + _members(answer["members"]) if answer["members"] else ""
+    return "\n".join(lines) + "\n" + members
 
 
 def _disk(answer: Mapping[str, Any]) -> str:
@@ -57,6 +66,31 @@ def status() -> None:
 def ping(ask: Ask, asked: Asked) -> object:
     """Say whether a server is there."""
     return ask("status", asked)
+
+
+@command(shown=_members)
+def members() -> None:
+    """List the members of the cluster: which one is active, and how far each is.
+
+    The lag is of messages of the log that another member has. Any member can be asked.
+    """
+
+
+@command(shown=lambda _: "it takes over\n")
+def takeover() -> None:
+    """Have this member take over, which follows; the active one ends and starts again as follower.
+
+    Ask the member that is to serve: --data is its directory. To stop the active member does the
+    same, and waits until the other one has all.
+    """
+
+
+@command(named("member"), uses=("b",))
+def forget_member() -> None:
+    """Forget a member that will not come back, so that the log is not kept for it.
+
+    A member that lives is known again with its next beat.
+    """
 
 
 @command(_RESOURCE, uses=("disk",))

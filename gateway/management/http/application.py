@@ -45,9 +45,9 @@ from gateway.management.http.call import ApiCall, AwaitsBroker, ServerFacts
 from gateway.management.http.paths import WrongPath, decode, segments_of, without_secrets
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN, PROTOCOL
 from gateway.management.http.routes import ApiMethod, ApiPath, reason_of
+from gateway.management.http.views import health
 from gateway.management.requests.refusals import translated
 from gateway.network.addresses import is_loopback, shown
-from gateway.server.connections.shared import Shared
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
 _BASIC: Final = "Basic credentials of a user with the tag management, or a higher one"
 _PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
+_READ: Final = frozenset(("GET", "HEAD"))
 _CHANGES: Final = frozenset(("PUT", "POST", "DELETE"))
 _ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
 """Headers of which a second one could be read instead of the first."""
@@ -81,7 +82,6 @@ class ApiBacking:
     authentication: Authentication
     facts: ServerFacts
     awaits: AwaitsBroker
-    shared: Shared
 
 
 class Application:
@@ -118,12 +118,23 @@ class Application:
         """Answer a request by the resource of its path. Raises ApiRefusal."""
         path = _path_of(scope)
         _check_headers(scope, Headers(scope=scope))
-        if path == "/" and scope["method"] in {"GET", "HEAD"}:
-            return front_page()
+        if scope["method"] in _READ and (open_answer := self._opened(path)) is not None:
+            return open_answer
         for pattern, resource in self._paths:
             if (found := pattern.match(path)) is not None:
                 return await self._answer(resource, scope, receive, found.groupdict())
         return not_found(reason_of(path))
+
+    def _opened(self, path: str) -> Response | None:
+        """Return the answer for a path that takes no login; None for any other."""
+        match path:
+            case "/":
+                return front_page()
+            case health.LIVE:
+                return health.passed()
+            case health.READY:
+                return health.in_service(self._backing.administration.service)
+        return None
 
     async def _answer(
         self, resource: ApiPath, scope: Scope, receive: Receive, names: Mapping[str, str]

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.management.http.application import ApiBacking, Application
 from gateway.management.http.protocol import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
@@ -18,11 +18,11 @@ from gateway.management.http.protocol import (
     BoundedProtocol,
     SmallReads,
 )
-from gateway.management.http.routes import RESOURCES
 from gateway.network.addresses import shown
 from gateway.network.listening import address_of
 from gateway.network.pre_login import PreLogin
 from gateway.server.connections.first_look import Look
+from gateway.server.connections.shared import Shared
 
 log = logging.getLogger(__name__)
 
@@ -61,19 +61,26 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serves the API on sockets that are bound."""
+    """Serves an application on sockets that are bound.
 
-    def __init__(self, listening: Sequence[socket.socket], backing: ApiBacking) -> None:
+    Attributes:
+        application: Answers each request; it may become another one.
+    """
+
+    def __init__(
+        self, listening: Sequence[socket.socket], shared: Shared, application: ASGIApp
+    ) -> None:
+        """Begin with sockets that listen, and the state that all connections share."""
+        self.application = application
         self._sockets = list(listening)
         strangers: PreLogin[BoundedProtocol] = PreLogin(CONNECTIONS_MAX)
-        shared = backing.shared
         look = Look(PROTOCOL, shared.open_ports, shared.say)
 
         def protocol(**given: Any) -> SmallReads:  # noqa: ANN401  # as uvicorn calls it
             return SmallReads(BoundedProtocol(strangers, shared, look, **given))
 
         config = uvicorn.Config(
-            Application(backing, RESOURCES),
+            self._answer,
             http=protocol,  # type: ignore[arg-type]  # makes one, as a class would
             ws="none",
             lifespan="off",
@@ -98,6 +105,9 @@ class HttpServer:
         )
         for each in self._sockets:
             log.info("management ready address=%s", shown(*address_of(each)))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.application(scope, receive, send)
 
     def stop(self) -> None:
         """Take no more requests."""

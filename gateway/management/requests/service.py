@@ -1,4 +1,4 @@
-"""Requests on how the whole server serves: doors, alarms, time limits. Nothing of it is stored."""
+"""Requests on how the whole server serves: doors, alarms, members. Nothing of it is stored."""
 
 import os
 import shutil
@@ -6,14 +6,15 @@ import time
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
-from gateway.broker.service import ScarceResource, ServiceState
+from gateway.broker.service import About, ClusterControl, ScarceResource, ServiceState
 from gateway.management.administration import Administration, Role
-from gateway.management.errors import WrongRequest
+from gateway.management.errors import Conflict, NotFound, WrongRequest
 from gateway.management.fields import Arguments
 from gateway.management.requests.request import request
 
 TIMEOUT_MS_MAX: Final = 86_400_000
 """A day."""
+ALONE: Final = "this server is no member of a cluster: cluster.log makes it one"
 
 
 def _resource(_: Administration, arguments: Arguments, name: str) -> ScarceResource:
@@ -29,13 +30,10 @@ Short: TypeAlias = Annotated[ScarceResource, _resource]
 """A resource that the server is short of."""
 
 
-@request(Role.MONITORING)
-async def status(administration: Administration) -> object:
-    """Return what the server is, where clients come in, and what stands against serving them."""
-    service = administration.service
-    about = service.about
+def described(about: About) -> dict[str, object]:
+    """Return what the server is, and the room on its disk; blocks for a moment."""
     try:
-        disk = await administration.in_thread(partial(shutil.disk_usage, about.data))
+        disk = shutil.disk_usage(about.data)
         space = {"disk_free": disk.free, "disk_total": disk.total}
     except OSError:  # removed while it runs
         space = {}
@@ -46,6 +44,15 @@ async def status(administration: Administration) -> object:
         "uptime": (time.time_ns() // 1_000_000 - about.started_ms) // 1_000,
         "data_directory": str(about.data),
         **space,
+    }
+
+
+@request(Role.MONITORING)
+async def status(administration: Administration) -> object:
+    """Return what the server is, where clients come in, and what stands against serving them."""
+    service = administration.service
+    return {
+        **await administration.in_thread(partial(described, service.about)),
         "is_disk_full": service.is_disk_full,
         "listeners": [
             {
@@ -63,7 +70,41 @@ async def status(administration: Administration) -> object:
         "is_stopped": service.is_stopped,
         "consumer_update_timeout_ms": service.consumer_update_timeout_ms,
         "connections": len(administration.connections),
+        "members": [] if service.cluster is None else service.cluster.members(),
     }
+
+
+@request(Role.MONITORING)
+async def members(service: ServiceState) -> object:
+    """Return the members of the cluster; none if the server is alone."""
+    return [] if service.cluster is None else service.cluster.members()
+
+
+@request()
+async def takeover(service: ServiceState) -> object:
+    """Refuse: this member is active already."""
+    if service.cluster is None:
+        raise Conflict(ALONE)
+    raise Conflict(f"member {service.cluster.name} is active: ask one that follows to take over")
+
+
+@request()
+async def forget_member(administration: Administration, name: str) -> None:
+    """Forget a member that will not come back: the log is not kept for it any more."""
+    cluster = administration.service.cluster
+    if cluster is None:
+        raise Conflict(ALONE)
+    await administration.in_thread(partial(forgotten, cluster, name))
+
+
+def forgotten(cluster: ClusterControl, name: str) -> None:
+    """Forget a member; blocks. Raises NotFound, or StoreError."""
+    if name == cluster.name:
+        raise Conflict(f"{name} is this member itself")
+    try:
+        cluster.forget(name)
+    except KeyError:
+        raise NotFound(f"there is no member {name[:100]!r}") from None
 
 
 @request()

@@ -56,11 +56,14 @@ class Cluster:
         """Return the flags of a member."""
         return ("--log", self.nats.url, "--member", member, "--log-level", "info")
 
-    def start(self, member: str, *, beats: int = BEATS, folder: str = "") -> HutchServer:
-        """Start a member, and do not wait: one that follows does not serve."""
+    def start(
+        self, member: str, *further: str, beats: int = BEATS, folder: str = ""
+    ) -> HutchServer:
+        """Start a member, with further flags, and do not wait: one that follows does not serve."""
         server = HutchServer(
             self.folder / (folder or member),
             *self.arguments(member),
+            *further,
             environment=self.environment(beats),
             is_awaited=False,
         )

@@ -11,10 +11,15 @@ from typing import Final
 
 from starlette.responses import Response
 
+from gateway.broker.service import ServiceState
 from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import value_answer
 from gateway.management.http.call import Answer, ApiCall
 from gateway.network.certificate import UnreadableCertificate, described
+
+LIVE: Final = "/health/live"
+READY: Final = "/health/ready"
+"""Paths without a login, for what starts and stops servers, and sends clients to them."""
 
 
 def passed(**more: object) -> Response:
@@ -59,11 +64,15 @@ async def node(call: ApiCall) -> Response:
     return failed(f"resource alarm(s) in effect:[{named}]") if alarms else passed()
 
 
-async def service(call: ApiCall) -> Response:
-    """Return whether clients are let in."""
-    service = call.administration.service
+def in_service(service: ServiceState) -> Response:
+    """Answer whether clients are let in."""
     is_out = service.is_draining or service.is_stopped
     return failed("this node is not in service") if is_out else passed()
+
+
+async def service(call: ApiCall) -> Response:
+    """Return whether clients are let in."""
+    return in_service(call.administration.service)
 
 
 async def connections(call: ApiCall) -> Response:
@@ -74,9 +83,15 @@ async def connections(call: ApiCall) -> Response:
     return failed("node connection limit is reached", limit=limit, connections=count)
 
 
-async def quorum(_: ApiCall) -> Response:
-    """Return whether others depend on this node: there are none."""
-    return passed(reason="single node cluster")
+async def quorum(call: ApiCall) -> Response:
+    """Return whether another member could take over, where there is a cluster."""
+    cluster = call.administration.service.cluster
+    if cluster is None:
+        return passed(reason="single node cluster")
+    members = cluster.members()
+    if any(each["role"] == "following" for each in members):
+        return passed(members=members)
+    return failed("no other member follows the log", members=members)
 
 
 async def port(call: ApiCall) -> Response:

@@ -45,6 +45,7 @@ async def cluster_name(call: ApiCall) -> Answer:
 
 async def _node_view(call: ApiCall) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
+    cluster = call.administration.service.cluster
     figures = await asyncio.to_thread(machine_figures, call.about.data)
     return {
         **NOT_HERE,
@@ -55,6 +56,7 @@ async def _node_view(call: ApiCall) -> dict[str, object]:
         "type": "disc",
         "running": True,
         "being_drained": call.administration.service.is_draining,
+        "cluster_members": [] if cluster is None else cluster.members(),
         "uptime": now_ms - call.about.started_ms,
         "os_pid": str(os.getpid()),
         "mem_alarm": ScarceResource.MEMORY in call.administration.service.alarms,

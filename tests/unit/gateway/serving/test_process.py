@@ -40,7 +40,7 @@ def settings_of(directory: Path) -> Settings:
 @asynccontextmanager
 async def running(directory: Path) -> AsyncIterator[Process[Backend]]:
     started = made(settings_of(directory))
-    started.open()
+    await started.open()
     await started.start()
     yield started
     await started.stop()
@@ -85,7 +85,7 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
         settings = settings_of(tmp_path / "other")
         stream = settings.stream.model_copy(update={"port": address_of(process)[1]})
         other = made(settings.model_copy(update={"stream": stream}))
-        other.open()
+        await other.open()
         with pytest.raises(ConfigError, match="cannot listen on"):
             await other.start()
         await other.abandon()
@@ -96,7 +96,7 @@ async def test_a_port_that_another_process_listens_on_once_it_is_taken_is_an_err
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = made(settings_of(tmp_path))
-    late.open()
+    await late.open()
     port = late.backend.context.port(StreamPort)
     assert port is not None
     with ExitStack() as open_sockets:
@@ -123,7 +123,7 @@ async def test_a_later_start_that_fails_ends_as_cleanly_as_a_stop(
         stream = settings.stream.model_copy(update={"port": taken.getsockname()[1]})
         settings = settings.model_copy(update={"stream": stream})
         failing = made(settings)
-        failing.open()
+        await failing.open()
         with pytest.raises(ConfigError, match="cannot listen on"):
             await failing.start()
         await failing.abandon()
@@ -138,7 +138,7 @@ async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     process = made(settings_of(tmp_path))
-    process.open()
+    await process.open()
     await process.start()
 
     def fail(_: StreamLogs) -> None:
@@ -184,7 +184,7 @@ async def test_a_port_that_fails_in_a_stop_does_not_keep_the_streams_from_being_
     monkeypatch.setattr(StreamLogs, "close", noted)
     ports: list[type[Port[Backend]]] = [FailingPort, *PORTS]
     process = Process(settings_of(tmp_path), ports, Backend, asyncio.Event())
-    process.open()
+    await process.open()
     await process.start()
 
     assert not await process.stop()

@@ -390,6 +390,7 @@ def test_the_status_says_what_runs_where_and_on_what_disk(
         "disk_free": 1_500_000_000,
         "disk_total": 64_000_000_000,
         "is_disk_full": True,
+        "members": [],
     }
 
     cli.main(["ctl", "status"])

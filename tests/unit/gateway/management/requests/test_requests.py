@@ -41,7 +41,7 @@ def test_every_request_refuses_an_argument_that_it_does_not_know(rig: Rig, name:
 
 def test_requests_for_others_than_administrators_look_or_take_rights() -> None:
     for name, row in ROWS.items():
-        is_judged = row.needs is not None or name.startswith(("list_", "status"))
+        is_judged = row.needs is not None or name.startswith(("list_", "status", "members"))
         assert row.role is Role.ADMINISTRATOR or is_judged, name
 
 

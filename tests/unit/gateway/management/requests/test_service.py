@@ -4,10 +4,11 @@ import os
 
 import pytest
 
-from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.errors import Conflict, NotFound, WrongRequest
 from hutch.stream import messages as m
 from hutch.stream.codes import ResponseCode
 from tests.unit.gateway.management.requests.administration_rig import Rig
+from tests.unit.gateway.management.two_members import TwoMembers
 
 ABOUT = (
     *("product_name", "product_version", "pid", "uptime"),
@@ -37,6 +38,7 @@ def test_the_status_says_what_was_changed(rig: Rig) -> None:
         "is_stopped": False,
         "consumer_update_timeout_ms": 3_000,
         "connections": 1,
+        "members": [],
     }
     rig.ask("clear_alarm", {"resource": "disk"})
     rig.ask("revive")
@@ -106,3 +108,25 @@ def test_a_restarted_stream_lets_everybody_go_and_goes_on(rig: Rig) -> None:
 def test_what_does_not_exist_is_not_restarted(rig: Rig) -> None:
     with pytest.raises(NotFound, match="there is no stream 'none'"):
         rig.ask("restart_stream", {"name": "none"})
+
+
+def test_a_server_that_is_alone_has_no_members(rig: Rig) -> None:
+    assert rig.ask("members") == []
+    for name, arguments in (("takeover", {}), ("forget_member", {"name": "a"})):
+        with pytest.raises(Conflict, match=r"no member of a cluster: cluster\.log makes it one"):
+            rig.ask(name, arguments)
+
+
+def test_the_active_member_shows_all_and_forgets_those_that_are_gone(rig: Rig) -> None:
+    rig.administration.service.cluster = cluster = TwoMembers("a")
+
+    assert rig.ask("members") == rig.ask("status")["members"] == cluster.members()
+    rig.ask("forget_member", {"name": "b"})
+    assert cluster.forgotten == ["b"]
+    with pytest.raises(NotFound, match="no member 'c'"):
+        rig.ask("forget_member", {"name": "c"})
+    with pytest.raises(Conflict, match="a is this member itself"):
+        rig.ask("forget_member", {"name": "a"})
+    with pytest.raises(Conflict, match="member a is active"):
+        rig.ask("takeover")
+    assert not cluster.takeovers
