@@ -1,4 +1,4 @@
-"""The members of a cluster, as one of them sees them by their beats: which one is active, and how far each is."""
+"""The members of a cluster by their beats: which one is active, and how far each is."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
