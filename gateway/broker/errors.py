@@ -42,6 +42,10 @@ class InternalError(BrokerError):
     """The server could not do it, and it is not the peer's fault."""
 
 
+class Overdue(BrokerError):
+    """It takes too long: it may still be done; the message says why."""
+
+
 class StreamRestarted(StoreError):
     """A log was given up because an administrator wanted it opened anew; nothing is wrong."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.broker.connections import Connections
+from gateway.broker.patience import Patience
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +139,7 @@ class ServiceState:
         is_draining: Clients are to be sent to other servers, and no more are let in.
         is_stopped: No client is served, though all is kept.
         cluster: The cluster; None if this server is alone.
+        patience: The time limit of requests in a cluster.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class ServiceState:
         self.is_draining = False
         self.is_stopped = False
         self.cluster: ClusterControl | None = None
+        self.patience: Patience | None = None
         self._connections = connections
         self._listeners: list[ListenerControl] = []
         self._parts: list[ServicePart] = []

@@ -47,6 +47,12 @@ class NotAllowed(AdministrationError):
     code = "not_allowed"
 
 
+class Overdue(AdministrationError):
+    """It takes too long: it may still be done."""
+
+    code = "overdue"
+
+
 class Failed(AdministrationError):
     """The server could not do it."""
 

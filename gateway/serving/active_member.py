@@ -43,6 +43,11 @@ class ActiveMember:
         """True if another member has taken over from this one."""
         return self._shipping.is_fenced
 
+    @property
+    def is_paused(self) -> bool:
+        """True while the log does not answer."""
+        return self._shipping.pauses.is_on
+
     def begin(self, failed: Callable[[StoreError], object]) -> None:
         """Begin; `failed` is called, on the thread, when nothing is stored any more."""
         self._thread = threading.Thread(

@@ -18,6 +18,7 @@ from gateway.broker.first_file import FirstFile
 from gateway.broker.hosts.broker import Broker
 from gateway.broker.hosts.virtual_host import open_virtual_host
 from gateway.broker.hosts.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
+from gateway.broker.patience import Patience
 from gateway.broker.service import About, ScarceResource, ServiceState
 from gateway.broker.streams.openings import Openings
 from gateway.broker.streams.staging_limits import StagingLimits, Usage
@@ -103,7 +104,11 @@ class Backend:
         about = About(own_version(), self.served.directory.path)
         timeout_ms = stream.consumer_update_timeout_ms
         self.service = ServiceState(self._connections, timeout_ms, about)
-        self.service.cluster = self.served.cluster
+        if (cluster := self.served.cluster) is not None:
+            self.service.cluster = cluster
+            limit_ms = settings.cluster.request_timeout_s * 1_000
+            wait = partial(settled_after, loop)
+            self.service.patience = Patience(limit_ms, lambda: cluster.is_paused, wait)
         self._space = Space(loop, self.service)
         self._refusals = Refusals(time.monotonic)
         say, chunk_bytes = self._refusals.say, chunk_bytes_max(stream)

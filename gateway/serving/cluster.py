@@ -60,6 +60,11 @@ class Cluster:
         return f"the active one is {active.name}, at {active.beat.address or 'no address'}"
 
     @property
+    def is_paused(self) -> bool:
+        """True while this member is active and the log does not answer."""
+        return self._active is not None and self._active.is_paused
+
+    @property
     def is_fenced(self) -> bool:
         """True if another member has taken over from this one."""
         return self._active is not None and self._active.is_fenced

@@ -104,6 +104,16 @@ class ClusterSettings(SettingsSection):
         le=1_000,
     )
 
+    request_timeout_s: Integer = setting(
+        8,
+        "While the log does not answer, requests that create, delete or change something wait so "
+        "long, and are then answered as not done yet: stream not available, or 503. They may still "
+        "be done. Publishers wait for their confirms without a limit.",
+        unit="seconds",
+        ge=1,
+        le=86_400,
+    )
+
     @property
     def member_name(self) -> str:
         """The name of this member."""

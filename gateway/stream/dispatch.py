@@ -12,7 +12,7 @@ from typing_extensions import Buffer
 
 from gateway.pending import run
 from gateway.stream.handlers.handshake import propose_tune
-from gateway.stream.handlers.table import HANDLERS
+from gateway.stream.handlers.table import CHANGES, HANDLERS
 from gateway.stream.link import Link
 from gateway.stream.refusals import code_of, reason_of
 from hutch.stream import codec
@@ -57,7 +57,11 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
 
     is_answer = decoded.is_response and decoded.correlation_id is not None
     subject = decoded if is_answer else decoded.message
-    run(HANDLERS[decoded.command.name](link, subject), answered)
+    work = HANDLERS[decoded.command.name](link, subject)
+    patience = link.host.service.patience
+    if patience is not None and decoded.command.name in CHANGES:
+        work = patience.result(work, late=link.replied)
+    run(work, answered)
 
 
 def _answer(

@@ -24,6 +24,7 @@ _CODES: Final[dict[type[broker.BrokerError], ResponseCode]] = {
     broker.PreconditionFailed: ResponseCode.PRECONDITION_FAILED,
     broker.AccessRefused: ResponseCode.ACCESS_REFUSED,
     broker.InternalError: ResponseCode.INTERNAL_ERROR,
+    broker.Overdue: ResponseCode.STREAM_NOT_AVAILABLE,
 }
 
 

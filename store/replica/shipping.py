@@ -68,6 +68,11 @@ class Pauses:
         self._say_s = 0.0
         self.count = 0
 
+    @property
+    def is_on(self) -> bool:
+        """True while the log does not answer."""
+        return self._began_s is not None
+
     def goes_on(self, reason: str) -> None:
         """Say that it does not answer, if that is due."""
         now = self._clock()

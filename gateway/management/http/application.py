@@ -69,6 +69,7 @@ _STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "not_found": (HTTPStatus.NOT_FOUND, "Object Not Found"),
     "conflict": (HTTPStatus.BAD_REQUEST, "bad_request"),
     "not_allowed": (HTTPStatus.UNAUTHORIZED, "not_authorised"),
+    "overdue": (HTTPStatus.SERVICE_UNAVAILABLE, "service_unavailable"),
     "failed": (HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"),
 }
 """Status and error of each kind of refusal, in RabbitMQ's words."""

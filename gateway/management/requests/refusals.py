@@ -17,6 +17,7 @@ from gateway.broker.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
+from gateway.broker.errors import Overdue as BrokerOverdue
 from gateway.broker.rules.arguments import InvalidStreamArgument
 from gateway.broker.rules.policies import NoSuchPolicy
 from gateway.broker.service import ListenerBlocked
@@ -25,6 +26,7 @@ from gateway.management.errors import (
     Conflict,
     Failed,
     NotFound,
+    Overdue,
     WrongRequest,
 )
 from store.errors import DiskFull, StoreError
@@ -44,6 +46,7 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
     (VirtualHostBusy, Conflict, "{}"),
     (AccessError, WrongRequest, "{}"),
     (InternalError, Failed, "the store refused: {}"),
+    (BrokerOverdue, Overdue, "{}"),
     (BrokerError, WrongRequest, "{}"),
     (ListenerBlocked, Failed, "{}"),
     (DiskFull, Failed, "the disk is full, and this takes space: {}"),

@@ -170,7 +170,9 @@ class AdminRequest(NamedTuple):
         judge = partial(self._judge, administration, actor, given)
         try:
             judge()
-            result = await self.do(administration, Arguments(given, judge, body))
+            work = self.do(administration, Arguments(given, judge, body))
+            patience = administration.service.patience
+            result = await (work if patience is None else patience.result(work))
         except (AccessError, BrokerError, StoreError, ListenerBlocked) as error:
             raise translated(error) from error
         if self.role is Role.ADMINISTRATOR or self.needs is not None:

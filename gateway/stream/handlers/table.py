@@ -50,3 +50,8 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
 )
 """Handlers of all commands that a client sends, except publish (`gateway.stream.publishing`), and
 of its one answer. The handler of that gets the whole frame, for the correlation id."""
+
+CHANGES: Final = frozenset(
+    ("create_stream", "delete_stream", "create_super_stream", "delete_super_stream")
+)
+"""Commands that are answered in a cluster though its log is away; see `Patience`."""

@@ -50,6 +50,7 @@ class Cluster:
             "HUTCH_CLUSTER__NAME": self.name,
             "HUTCH_CLUSTER__BEAT_MS": "100",
             "HUTCH_CLUSTER__TAKEOVER_BEATS": str(beats),
+            "HUTCH_CLUSTER__REQUEST_TIMEOUT_S": "1",
         }
 
     def arguments(self, member: str) -> tuple[str, ...]:

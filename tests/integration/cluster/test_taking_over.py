@@ -6,8 +6,12 @@ import signal
 import time
 from typing import Final
 
+from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import FIRST
 from tests.client import Client
+from tests.http_client import Api
+from tests.integration.administrator import refusal
 from tests.integration.cluster.members import (
     FENCED,
     Cluster,
@@ -18,6 +22,7 @@ from tests.integration.cluster.members import (
 from tests.waiting import wait_until
 
 PAUSE_S: Final = 10.0
+AWAY: Final = ResponseCode.STREAM_NOT_AVAILABLE
 
 
 def test_all_that_was_confirmed_is_there_when_the_active_member_is_killed(
@@ -109,6 +114,34 @@ def test_a_pause_of_the_log_ends_no_connection_and_no_term(cluster: Cluster) -> 
     begun = active.logs.count("the log does not answer, waiting seconds=0")
     assert begun >= 1
     wait_until(lambda: active.logs.count("the log answers again") == begun)
+
+
+def test_requests_are_told_that_the_log_is_away_and_a_second_try_succeeds(
+    cluster: Cluster,
+) -> None:
+    active, _ = cluster.start_two(beats=100)
+    api = Api(*active.management)
+    with Client.opened(*active.endpoint) as client:
+        stopped = cluster.nats.each[1:]
+        for each in stopped:
+            each.stop()
+        try:
+            assert client.code_of("create_stream", m.CreateStream("a", {})) == AWAY
+            refused = api.ask("PUT", "queues/%2F/b", {"arguments": {"x-queue-type": "stream"}})
+            assert refused.status == 503
+            assert "may still be" in refused.json["reason"]
+            code, words = refusal(active, "ctl", "add_user", "app", "--no-password")
+            assert (code, "cluster.request_timeout_s" in words) == (1, True)
+            assert api.get("queues") == []  # what only looks is answered
+        finally:
+            for each in stopped:
+                each.wake()
+
+        active.wait_for_log("the log answers again")
+        for stream in ("a", "b"):
+            done = client.code_of("create_stream", m.CreateStream(stream, {}))
+            assert done in {ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS}
+        wait_until(lambda: {each["name"] for each in api.get("queues")} == {"a", "b"})
 
 
 def settled_count(load: Load) -> int:
