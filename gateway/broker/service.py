@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from gateway.broker.cluster import ClusterControl
 from gateway.broker.connections import Connections
 from gateway.broker.patience import Patience
 
@@ -66,35 +67,6 @@ class ServicePart(Protocol):
     @property
     def ended(self) -> list[str]:
         """Parts of it that have ended though the server goes on, in words."""
-        ...
-
-
-class ClusterControl(Protocol):
-    """The cluster that this process is a member of, as administrators see it."""
-
-    @property
-    def name(self) -> str:
-        """The name of this member."""
-        ...
-
-    @property
-    def active(self) -> str:
-        """The active member and its address, in words."""
-        ...
-
-    def members(self) -> list[dict[str, object]]:
-        """Return all members, by name, as JSON can hold them."""
-        ...
-
-    def forget(self, name: str) -> None:
-        """Forget a member that will not come back; blocks.
-
-        Raises KeyError: there is none of that name. StoreError: the log is away.
-        """
-        ...
-
-    def take_over(self) -> None:
-        """Have this member, which follows, take over soon."""
         ...
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.command_line import complain
-from store.errors import StoreError
+from store.errors import SegmentFailed, StoreError
 from store.files import DirectoryFiles
-from store.replica.local_copy import LOCK, MEMBER, place_in
+from store.replica.local_copy import JOINING, LOCK, MEMBER, place_in
 
 DESCRIPTION: Final = """\
 Make the data directory of a member a plain store again: `hutch serve` then serves it without a log.
@@ -55,6 +55,8 @@ def leave(directory: Path) -> int | None:
         StoreError: It cannot be changed.
     """
     files = DirectoryFiles(directory)
+    if JOINING in files.names(""):
+        raise SegmentFailed("the copy of another member is not whole: start it with --log again")
     place = place_in(files)
     if place is None:
         return None

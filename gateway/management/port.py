@@ -14,6 +14,7 @@ from gateway.management.admin_socket import AdminSocket, Answer
 from gateway.management.administration import OWNER, Administration
 from gateway.management.http.application import ApiBacking, Application
 from gateway.management.http.call import ServerFacts
+from gateway.management.http.copying import Copying
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import PROTOCOL, NotStrict, check_strictness
 from gateway.management.http.routes import RESOURCES
@@ -107,7 +108,12 @@ class ManagementPort(Port[AdministeredBackend]):
             shared.open_ports[PROTOCOL] = endpoint.address
             facts = self._facts(backend, endpoint)
             backing = ApiBacking(backend.administration, broker.authentication, facts, awaited)
-            await self._answer(Application(backing, RESOURCES))
+            application: ASGIApp = Application(backing, RESOURCES)
+            if (cluster := backend.service.cluster) is not None:
+                host = self._settings.stream.advertised_host
+                url = f"http://{shown(host, endpoint.widest_address[1])}"
+                application = Copying(cluster.offer_copies(url), application)
+            await self._answer(application)
 
     async def _answer(self, application: ASGIApp) -> None:
         """Have an application answer from now on."""

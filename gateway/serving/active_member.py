@@ -4,8 +4,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
+from gateway.serving.base_copies import BaseCopies
 from gateway.settings.cluster import ClusterSettings
 from store.errors import StoreError
 from store.replica.files import ReplicatedFiles
@@ -27,14 +29,16 @@ class ActiveMember:
         shared_log: DurableLog,
         following: Following,
         files: ReplicatedFiles,
+        directory: Path,
     ) -> None:
-        """Begin with a member that has taken over, and the files that it serves from."""
+        """Begin with a member that has taken over, and the files of its directory."""
         self._log = shared_log
         self._following = following
         self._shipping = files.shipping
         self._beat_s = settings.beat_ms / 1_000
         self._trimming = Trimming(settings.log_bytes_max, time.monotonic)
         self._trimmed = 0
+        self._copies = BaseCopies(directory, files.shipping, following.members)
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -55,8 +59,14 @@ class ActiveMember:
         )
         self._thread.start()
 
+    def offer_copies(self, url: str) -> BaseCopies:
+        """Give copies of the directory, at a URL."""
+        self._following.copies_url = url
+        return self._copies
+
     def end(self) -> None:
         """Hand over; the store is closed. Waits, as long as the log is away. Raises StoreError."""
+        self._copies.close()
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
@@ -84,6 +94,7 @@ class ActiveMember:
     def _trim(self) -> None:
         """Remove from the log what the members have on their disks."""
         trimming, copy, was_full = self._trimming, self._following.copy, self._trimming.is_full
+        self._copies.tidy(self._following.members.states())
         trimming.note(copy.place.position, self._shipping.sent_bytes)
         others = [beat.synced for _, beat in self._following.others().values()]
         position = trimming.position(copy.synced.position, others, self._log.size())

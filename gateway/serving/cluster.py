@@ -5,19 +5,24 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from gateway.log.clock import wall_ms
 from gateway.serving.active_member import ActiveMember
+from gateway.serving.base_copies import BaseCopies
+from gateway.serving.joining import Joining
 from gateway.settings.cluster import ClusterSettings
 from gateway.settings.errors import ConfigError, Problem
-from store.errors import StoreError
+from store.errors import SegmentFailed, StoreError
 from store.files import PASSING, DirectoryFiles
 from store.local.state.data_file import DATA_DIRECTORY
 from store.replica.files import ReplicatedFiles
+from store.replica.follower import NeedsBase
 from store.replica.following import Following
-from store.replica.log import DurableLog, LogAway
+from store.replica.local_copy import LOCK
+from store.replica.log import DurableLog, LogAway, LogGap
 from store.replica.member import Member
 from store.replica.members import MemberState
 from store.replica.shipping import Pauses
@@ -42,6 +47,7 @@ class Cluster:
         self._log: DurableLog | None = None
         self._following: Following | None = None
         self._active: ActiveMember | None = None
+        self._joining = Joining(directory, settings.member_name)
         self._is_over = threading.Event()
         self._is_asked = threading.Event()
         self._working = threading.Lock()
@@ -114,28 +120,15 @@ class Cluster:
             ConfigError: The log cannot be used as the settings say.
             StoreError: The directory or the log cannot be used.
         """
-        settings = self._settings
         self._log = shared_log = self._opened()
-
-        def joined() -> Member:
-            return Member(
-                DirectoryFiles(self._directory),
-                shared_log,
-                name=settings.member_name,
-                ordered=(DATA_DIRECTORY,),
-                now_ms=wall_ms,
-                pause=lambda: time.sleep(_PAUSE_S),
-                has_room=lambda size: shutil.disk_usage(self._directory).free >= size,
-            )
-
-        self._following = Following(
-            self._once_it_answers(joined),
-            shared_log,
-            beat_s=settings.beat_ms / 1_000,
-            takeover_beats=settings.takeover_beats,
-            clock=time.monotonic,
-            address=self._address,
-        )
+        lock = DirectoryFiles(self._directory).lock(LOCK)
+        try:
+            self._joining.finish()
+        except OSError as error:
+            raise SegmentFailed(f"the copy of another member is not whole: {error}") from error
+        finally:
+            lock.close()
+        self._following = self._begun(shared_log)
 
     def follow(self) -> ReplicatedFiles | None:
         """Follow the log until no member is active, and take over; blocks.
@@ -148,20 +141,28 @@ class Cluster:
         """
         assert self._log is not None
         assert self._following is not None
-        following, member = self._following, self._following.member
-        place = following.copy.place
-        log.info("following the log member=%s number=%d", member.name, place.link.number)
+        self._say_begun()
         try:
             files = None
             with self._working:
                 while files is None:
-                    self._once_it_answers(self._until_due)
-                    files = self._once_it_answers(member.take_over)
+                    try:
+                        self._once_it_answers(self._until_due)
+                        files = self._once_it_answers(self._following.member.take_over)
+                    except (LogGap, NeedsBase) as error:
+                        self._copy_anew(error)
         except _Left:
             return None
-        log.info("taking over term=%d member=%s", following.copy.place.link.term, member.name)
-        self._active = ActiveMember(self._settings, self._log, following, files)
+        following = self._following
+        log.info("taking over term=%d member=%s", following.copy.place.link.term, self.name)
+        settings, directory = self._settings, self._directory
+        self._active = ActiveMember(settings, self._log, following, files, directory)
         return files
+
+    def offer_copies(self, url: str) -> BaseCopies:
+        """Have this member, which is active, give copies of its directory, at a URL."""
+        assert self._active is not None
+        return self._active.offer_copies(url)
 
     def leave(self) -> None:
         """Have `follow` end soon, on whatever thread it is."""
@@ -206,6 +207,47 @@ class Cluster:
             options["user_credentials"] = str(settings.credentials_file)
         address = LogAddress(settings.log, settings.replicas, settings.name, settings.ca, options)
         return self._once_it_answers(lambda: JetStreamLog.open(address))
+
+    def _begun(self, shared_log: DurableLog) -> Following:
+        """Return the following of the directory as it is. Raises StoreError."""
+        settings = self._settings
+
+        def joined() -> Member:
+            return Member(
+                DirectoryFiles(self._directory),
+                shared_log,
+                name=settings.member_name,
+                ordered=(DATA_DIRECTORY,),
+                now_ms=wall_ms,
+                pause=lambda: time.sleep(_PAUSE_S),
+                has_room=lambda size: shutil.disk_usage(self._directory).free >= size,
+            )
+
+        return Following(
+            self._once_it_answers(joined),
+            shared_log,
+            beat_s=settings.beat_ms / 1_000,
+            takeover_beats=settings.takeover_beats,
+            clock=time.monotonic,
+            address=self._address,
+        )
+
+    def _say_begun(self) -> None:
+        assert self._following is not None
+        number = self._following.copy.place.link.number
+        log.info("following the log member=%s number=%d", self.name, number)
+
+    def _copy_anew(self, reason: StoreError) -> None:
+        """Copy the active member's directory, and follow from there; blocks. Raises StoreError."""
+        assert self._log is not None
+        assert self._following is not None
+        log.warning("this member cannot go on with the log, it copies the active one: %s", reason)
+        following = self._following
+        with suppress(StoreError):  # nothing of it is needed any more
+            following.member.close()
+        self._joining.copy_active(following, self._address, self._pause)
+        self._following = self._begun(self._log)
+        self._say_begun()
 
     def _until_due(self) -> None:
         """Apply messages until this member is to take over. Raises StoreError, or _Left."""

@@ -25,7 +25,7 @@ from store.files import DirectoryFiles
 from store.local.directory import Found, has_data, look_into, remove_store
 from store.local.store import LocalStore
 from store.replica.files import ReplicatedFiles
-from store.replica.local_copy import MEMBER, place_in
+from store.replica.local_copy import JOINING, MEMBER
 
 log = logging.getLogger(__name__)
 
@@ -105,14 +105,14 @@ class ServedStore:
             raise StoreError(f"cannot be looked into: {error.strerror}") from error
         directory.make(
             files.make_directory,
-            has_store=found is Found.STORE or (directory.path / MEMBER).exists(),
+            has_store=found is Found.STORE or self._is_a_members(),
             is_free=found is Found.NOTHING,
             must_exist=self._settings.must_exist,
         )
         if self.cluster is not None:
-            with self._kept_if_a_members(files):
+            with self._kept_if_a_members():
                 self.cluster.join()
-        elif place_in(files) is not None:
+        elif self._is_a_members():
             directory.keep()
             raise StoreError(
                 "the directory is that of a member of a cluster: start it with --log, or make it a"
@@ -125,8 +125,7 @@ class ServedStore:
         Raises StoreError: The directory or the log cannot be used.
         """
         assert self.cluster is not None
-        files = DirectoryFiles(self.directory.path)
-        with self._kept_if_a_members(files):
+        with self._kept_if_a_members():
             following = settled(Threads(self._loop, 1, name="following").run(self.cluster.follow))
             followed = self._loop.create_task(following)
             stopped = self._loop.create_task(self._stop.wait())
@@ -138,13 +137,17 @@ class ServedStore:
             self._in_log = await followed
             return True
 
+    def _is_a_members(self) -> bool:
+        """Return whether the directory is a member's of a cluster, or is to become one."""
+        return any((self.directory.path / name).exists() for name in (MEMBER, JOINING))
+
     @contextmanager
-    def _kept_if_a_members(self, files: DirectoryFiles) -> Iterator[None]:
+    def _kept_if_a_members(self) -> Iterator[None]:
         """Keep a directory that is a member's by then: it may be the last copy of the log's."""
         try:
             yield
         finally:
-            if place_in(files) is not None:
+            if self._is_a_members():
                 self.directory.keep()
 
     def open(self) -> None:

@@ -19,6 +19,8 @@ class Beat:
         number: The last message that it has applied.
         synced: A position of the log up to which it has all on its disk.
         address: Where clients find it.
+        copies: URL at which it gives copies of its directory; "" if it does not.
+        key: Hash of the token by which it asks another one for a copy; "" if it needs none.
     """
 
     is_active: bool = False
@@ -26,6 +28,8 @@ class Beat:
     number: int = 0
     synced: int = 0
     address: str = ""
+    copies: str = ""
+    key: str = ""
 
     def pack(self) -> bytes:
         """Return its bytes: JSON, for people too."""
@@ -36,6 +40,8 @@ class Beat:
                 "number": self.number,
                 "synced": self.synced,
                 "address": self.address,
+                "copies": self.copies,
+                "key": self.key,
             }
         ).encode()
 
@@ -45,7 +51,8 @@ class Beat:
         try:
             said = json.loads(data)
             numbers = int(said["term"]), int(said["number"]), int(said["synced"])
-            return cls(bool(said["active"]), *numbers, str(said.get("address", "")))
+            texts = (str(said.get(name, "")) for name in ("address", "copies", "key"))
+            return cls(bool(said["active"]), *numbers, *texts)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return cls()
 

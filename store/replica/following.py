@@ -26,6 +26,7 @@ class Following:
     Attributes:
         member: The member, which holds its directory's lock.
         members: All members, as the log knew them after the last beat.
+        copies_url: Where this member gives copies of its directory; "" if it does not.
         is_due: Whether it is to take over, by the last step.
     """
 
@@ -51,6 +52,7 @@ class Following:
         """
         self.member = member
         self.members = Members(clock)
+        self.copies_url = ""
         self.is_due = False
         self._address = address
         self._log = shared_log
@@ -99,8 +101,12 @@ class Following:
         Raises LogAway.
         """
         link, synced = self.copy.place.link, self.copy.synced.position
-        data = Beat(is_active, link.term, link.number, synced, self._address).pack()
-        is_stored = self._log.beat(self.member.name, data).wait()
+        where = self._address, self.copies_url
+        return self.send(Beat(is_active, link.term, link.number, synced, *where))
+
+    def send(self, beat: Beat) -> bool:
+        """Send a beat as it is; as `beat`."""
+        is_stored = self._log.beat(self.member.name, beat.pack()).wait()
         self.members.note(self._log.beats())
         return is_stored
 

@@ -31,8 +31,15 @@ from store.replica.operations import (
 LOCK: Final = "lock"
 MEMBER: Final = "member"
 _UNFINISHED: Final = "member.new"
+COPIES: Final = "copies"
+"""Folder of links to files, which other members copy."""
+JOINING: Final = "joining"
+"""Folder of what was copied of another member, until it is whole and in place."""
 OWN: Final = frozenset(
-    (MEMBER, _UNFINISHED, LOCK, "reserve", "set-aside", "admin.sock", "token.key", "token.new")
+    (
+        *(MEMBER, _UNFINISHED, LOCK, COPIES, JOINING),
+        *("reserve", "set-aside", "admin.sock", "token.key", "token.new"),
+    )
 )
 """Names in the directory that are each member's own, and in no message."""
 _OPEN_MAX: Final = 64

@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from store.errors import SegmentFailed, StoreError
 from store.files import PASSING
-from store.replica.local_copy import LocalCopy
+from store.replica.local_copy import LocalCopy, Place
 from store.replica.log import (
     Answer,
     DurableLog,
@@ -34,6 +34,7 @@ from store.replica.operations import Operation
 from store.replica.outbox import Outbox
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MESSAGE_BYTES_MAX: Final = 1024 * 1024
 WINDOW_BYTES: Final = 4 * 1024 * 1024
@@ -230,6 +231,11 @@ class Shipping:
             while self._under_way:
                 self._go_on()
             self.failure = SegmentFailed("this member has handed over")
+
+    def at_rest(self, call: Callable[[Place], T]) -> T:
+        """Return the result of a call that gets the copy's place; nothing is applied meanwhile."""
+        with self._settling:
+            return call(self._copy.place)
 
     def sync_copy(self) -> None:
         """Have the copy on the disk, as it is now; what is applied meanwhile does not wait for it.

@@ -6,7 +6,8 @@ import time
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
-from gateway.broker.service import About, ClusterControl, ScarceResource, ServiceState
+from gateway.broker.cluster import ClusterControl
+from gateway.broker.service import About, ScarceResource, ServiceState
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import Conflict, NotFound, WrongRequest
 from gateway.management.fields import Arguments

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 
 import nats
 import pytest
 
-from store.replica.local_copy import MEMBER, Place
+from store.replica.jetstream import JetStreamLog, LogAddress
+from store.replica.local_copy import JOINING, MEMBER, Place
 from tests.client import Client
+from tests.http_client import Api
 from tests.integration.cluster.members import FENCED, Cluster, Load, create_streams, exit_status
 from tests.integration.load import records_of
 from tests.integration.server import HutchServer, run_serve, run_store
@@ -32,9 +33,7 @@ def stored(server: HutchServer) -> list[bytes]:
         return records_of(client, "orders")
 
 
-def test_a_plain_directory_becomes_the_first_member_and_a_copy_of_it_the_second(
-    cluster: Cluster,
-) -> None:
+def test_a_plain_directory_becomes_the_first_member_and_others_copy_it(cluster: Cluster) -> None:
     plain = HutchServer(cluster.folder / "a")
     store_one(plain, 1)
     plain.terminate()
@@ -42,23 +41,104 @@ def test_a_plain_directory_becomes_the_first_member_and_a_copy_of_it_the_second(
     first.wait_until_ready()
     store_one(first, 2)
 
-    empty = cluster.start("b", folder="empty")
-    assert exit_status(empty) == 1
-    assert "the log begins with the files of member a, which are not in it" in empty.logs
-    assert "a copy of that member's" in empty.logs
-    assert first.is_running
-
-    first.terminate()
-    shutil.copytree(first.data_dir, cluster.folder / "b")
-    first.start()
-    first.wait_until_ready()
     second = cluster.start("b")
-    second.wait_for_log("following the log member=b")
+    second.wait_for_log("following the log member=b number=0")
+    second.wait_for_log("it copies the active one: the log begins with the files of member a")
+    second.wait_for_log("copied number=")
+
     store_one(first, 3)
+    assert not (second.data_dir / JOINING).exists()
     first.kill()
     second.wait_until_ready()
     store_one(second, 4)
     assert stored(second) == [b"1", b"2", b"3", b"4"]
+
+
+def test_a_member_that_is_behind_the_log_copies_anew(cluster: Cluster) -> None:
+    active, follower = cluster.start_two()
+    create_streams(active.endpoint)
+    load = Load(active.endpoint)
+    load.wait_for_more()
+    wait_until((follower.data_dir / "checkpoint").exists)
+    follower.kill()
+    load.wait_for_more()
+    trim(cluster)
+    load.wait_for_more()
+
+    follower.start()  # while the active member is written at
+    follower.wait_for_log("copied number=")
+    load.wait_for_more()
+    active.kill()
+    load.finish()
+    follower.wait_until_ready()
+
+    load.must_be_in(follower.endpoint)
+    assert "cannot go on with the log, it copies the active one: messages before" in follower.logs
+    assert not (follower.data_dir / JOINING).exists()
+    active.start()
+    active.wait_for_log("following the log member=a")
+    follower.terminate()
+    active.wait_until_ready()
+    load.must_be_in(active.endpoint)
+    active.terminate()
+    one, other = cluster.directories_at_one_number()
+    assert one == other
+
+
+def trim(cluster: Cluster) -> None:
+    """Trim the log to its last message."""
+    log = JetStreamLog.open(LogAddress(cluster.nats.urls, cluster.nats.count, cluster.name))
+    last = log.last()
+    assert last is not None
+    log.trim(last.position)
+    log.close()
+
+
+def test_a_copy_that_was_interrupted_goes_on(cluster: Cluster) -> None:
+    plain = HutchServer(cluster.folder / "a")
+    for number in (1, 2):
+        store_one(plain, number)
+    plain.terminate()
+    filler = cluster.folder / "a" / "data" / "999999"  # the store removes what it does not know
+    first = cluster.start("a")
+    first.wait_until_ready()
+    filler.write_bytes(bytes(256 << 20))
+    second = cluster.start("b")
+    second.wait_for_log("copying a member url=")
+    wait_until(lambda: any((second.data_dir / JOINING / "files" / "data").glob("999999")))
+
+    second.kill()
+    done = run_serve(second.data_dir)
+    assert done.returncode == 1
+    assert "the directory is that of a member of a cluster: start it with --log" in done.stderr
+    second.start()
+    second.wait_for_log("copied number=")
+
+    assert second.logs.count("copying a member url=") == 2
+    filler.unlink()
+    (second.data_dir / "data" / "999999").unlink()
+    first.kill()
+    second.wait_until_ready()
+    assert stored(second) == [b"1", b"2"]
+
+
+def test_copies_are_given_to_members_alone(cluster: Cluster) -> None:
+    active = cluster.start("a")
+    active.wait_until_ready()
+    api = Api(*active.management)
+
+    for headers in ({}, {"hutch-member": "a", "authorization": "Bearer "}):
+        for method in ("POST", "GET", "DELETE"):
+            answer = api.raw(request(method, headers))
+            assert answer.startswith(b"HTTP/1.1 401")
+    assert not list(active.data_dir.glob("copies/*"))
+
+
+def request(method: str, headers: dict[str, str]) -> bytes:
+    """Return the bytes of a request for a copy."""
+    lines = [f"{method} /cluster/copy HTTP/1.1", "host: x", "connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def test_a_member_s_directory_is_served_with_its_log_alone(cluster: Cluster) -> None:
