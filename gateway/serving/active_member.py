@@ -60,7 +60,7 @@ class ActiveMember:
         self._thread.start()
 
     def offer_copies(self, url: str) -> BaseCopies:
-        """Give copies of the directory, at a URL."""
+        """Offer copies of the directory, at a URL."""
         self._following.copies_url = url
         return self._copies
 

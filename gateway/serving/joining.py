@@ -193,7 +193,7 @@ class _Beating:
     """Signs of life of a member that copies, with the promise of its token."""
 
     def __init__(self, following: Following, beat: Beat, pause: Callable[[], object]) -> None:
-        self._following, self._beat, self._pause = following, beat, pause
+        self._following, self._beat, self._rest = following, beat, pause
         self._sent_at = 0.0
 
     def beat(self) -> None:
@@ -204,7 +204,7 @@ class _Beating:
     def beat_if_due(self) -> None:
         """Send one now and then, if the log answers; may raise to end the copy."""
         if time.monotonic() - self._sent_at >= _BEAT_S:
-            self._pause()
+            self._rest()
             with suppress(LogAway):
                 self.beat()
 
