@@ -10,9 +10,10 @@ from typing import Final
 
 from hutch.client.errors import ClientError
 from hutch.stream import messages as m
+from hutch.stream.codes import ResponseCode
 from hutch.stream.offsets import OffsetSpec, OffsetType
 from tests.client import Client, ClosedByServer, PeerGone, Refused
-from tests.integration.load import last_id, record_of, stored_offset
+from tests.integration.load import record_of
 from tests.integration.server import Endpoint
 from tests.waiting import HANG_S
 
@@ -23,6 +24,28 @@ BATCH: Final = 20
 RATE_S: Final = 0.005
 """Pause between two frames of a publisher: other processes share the machine."""
 _GONE: Final = (PeerGone, ConnectionError, ClosedByServer, TimeoutError, Refused, ClientError)
+
+
+def _last_id(client: Client, stream: str, reference: str) -> int:
+    request = m.QueryPublisherSequence(reference, stream)
+    answer = client.ask(m.PublisherSequence, "query_publisher_sequence", request)
+    _need(answer.code)
+    return answer.sequence
+
+
+def _stored_offset(client: Client, stream: str, reference: str) -> int:
+    answer = client.ask(m.StoredOffset, "query_offset", m.QueryOffset(reference, stream))
+    if answer.code == ResponseCode.NO_OFFSET:
+        return -1
+    _need(answer.code)
+    return answer.offset
+
+
+def _need(code: int) -> None:
+    """Go to the next address where a member has lost its store. Raises ConnectionError."""
+    if code == ResponseCode.STREAM_NOT_AVAILABLE:
+        raise ConnectionError("another member has taken over")
+    assert code == ResponseCode.OK, code
 
 
 class Going(threading.Thread, ABC):
@@ -89,7 +112,7 @@ class Publishing(Going):
         waiting = set(range(1, self._next)) - self.confirmed
         self.doubtful |= waiting
         if self.reference:  # what the server has of them is not sent again
-            last = last_id(client, self.stream, self.reference)
+            last = _last_id(client, self.stream, self.reference)
             self.confirmed |= {number for number in waiting if number <= last}
             waiting = {number for number in waiting if number > last}
         self._send(client, sorted(waiting))
@@ -141,7 +164,7 @@ class Reading(Going):
         self._stored = -1
 
     def work(self, client: Client) -> None:
-        found = stored_offset(client, self.stream, self.reference)
+        found = _stored_offset(client, self.stream, self.reference)
         assert found >= self._stored, "a stored offset goes back"
         begin = max(0, len(self.seen) - WINDOW)  # some of it once more
         client.subscribe(1, self.stream, OffsetSpec(OffsetType.OFFSET, begin), credit=10)
@@ -155,7 +178,7 @@ class Reading(Going):
     def _store(self, client: Client, offset: int) -> None:
         request = m.StoreOffset(self.reference, self.stream, offset)
         client.send_request("store_offset", request)
-        answer = stored_offset(client, self.stream, self.reference)
+        answer = _stored_offset(client, self.stream, self.reference)
         assert answer >= offset or answer >= self._stored
         self._stored = max(self._stored, answer)
 

@@ -64,10 +64,8 @@ class FaultRun:
         self.told: list[str] = []
         self._random = random.Random(seed)
         self._cluster = cluster
-        ports = free_ports(2)
-        self._members = [
-            Supervised(cluster, name, port) for name, port in zip("ab", ports, strict=True)
-        ]
+        names = zip("ab", free_ports(2), strict=True)
+        self._members = [Supervised(cluster, name, port) for name, port in names]
         self._endpoints = [each.endpoint for each in self._members]
         wait_until(lambda: self.active is not None)
         with self._client() as client:
@@ -130,10 +128,10 @@ class FaultRun:
 
         def has_gone_on() -> bool:
             for each in self._all:
-                assert each.is_alive(), (self.told, each.error)
-            return all(
-                now >= was + PROGRESS for now, was in zip(self._counts(), before, strict=True)
-            )
+                if each.error is not None:
+                    raise RuntimeError(f"a client fails after {self.told}") from each.error
+            counts = zip(self._counts(), before, strict=True)
+            return all(now >= was + PROGRESS for now, was in counts)
 
         try:
             wait_until(has_gone_on, within_s=2 * HANG_S)
