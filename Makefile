@@ -119,6 +119,15 @@ long: $(STAMPS)/dev $(STAMPS)/kernel ## what takes hours: the searches of the ni
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
 	$(if $(SEED),HUTCH_TEST_SEED=$(SEED)) $(PYTEST) -m "simulation and not soak" $(ARGS)
 
+cluster: $(STAMPS)/test $(STAMPS)/kernel ## two members and three servers of their log on this machine (docs/cluster.md)
+	@$(BIN)/python -m tests.integration.cluster $(ARGS)
+
+cluster-test: $(STAMPS)/test $(STAMPS)/kernel ## clusters, and the store on a log of three real servers
+	HUTCH_CONFORMANCE_LOG=whole $(PYTEST) tests/integration/cluster tests/conformance $(ARGS)
+
+cluster-faults: $(STAMPS)/test $(STAMPS)/kernel ## fifty faults of a cluster under clients that go on
+	HUTCH_TEST_FACTOR=25 $(PYTEST) -s tests/integration/cluster/test_faults.py $(ARGS)
+
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 	$(PYTEST) -m soak $(ARGS)
 

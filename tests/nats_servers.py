@@ -91,7 +91,11 @@ class NatsServer:
         assert not self.is_running
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,  # Ctrl-C is for who uses them
             )
 
     def kill(self) -> None:

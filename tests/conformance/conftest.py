@@ -1,5 +1,6 @@
 """One rig a test and implementation."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,11 +23,15 @@ from tests.nats_servers import NatsServers
 __all__ = ["on_disk"]
 
 
+IS_WHOLE: Final = os.environ.get("HUTCH_CONFORMANCE_LOG") == "whole"
+"""Every test runs on three real servers (`make cluster-test`)."""
 ONE_OF: Final = 10
 """One of so many tests runs on a real server, too: each takes its time there."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if IS_WHOLE:
+        return
     left_out = [item for item in items if ON_JETSTREAM.name in item.name and not is_drawn(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -46,7 +51,7 @@ def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
     if each is not ON_JETSTREAM:
         yield each
         return
-    servers = request.getfixturevalue("one_server")
+    servers = request.getfixturevalue("three_servers" if IS_WHOLE else "one_server")
     with ExitStack() as logs:
         yield local_on(each.name, lambda: logs.enter_context(on_jetstream(servers)).open())
 

@@ -97,6 +97,7 @@ class Preloaded:
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=[theirs.fileno()],
+                process_group=0,  # Ctrl-C is for the tests, which end what they have started
             )
         atexit.register(self.close)
 

@@ -103,6 +103,24 @@ NIGHT: Final = (
         needs=(MOSQUITTO,),
     ),
     Part(
+        "cluster",
+        "faults of members and of the log's servers lose nothing that was confirmed",
+        (*PYTEST, "-s", "tests/integration/cluster/test_faults.py"),
+        "50 faults",
+        1_500,
+        environment={"HUTCH_TEST_FACTOR": "25"},
+        lane=Lane.WAITS,
+        figure=r"(\[.*confirmed, .*)",
+    ),
+    Part(
+        "cluster-store",
+        "the laws of the store hold on a log of three servers",
+        (*PYTEST, *PARALLEL, "tests/conformance", "-k", "jetstream"),
+        "all tests of conformance",
+        900,
+        environment={"HUTCH_CONFORMANCE_LOG": "whole"},
+    ),
+    Part(
         "limits",
         "lists cost what is in them, no turn is long, and memory is given back",
         (

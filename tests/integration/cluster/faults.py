@@ -28,9 +28,10 @@ STREAMS: Final = {"named": "w", "unnamed": ""}
 class Supervised:
     """A member that is started again whenever it has ended, as by a supervisor."""
 
-    def __init__(self, cluster: Cluster, name: str, port: int) -> None:
+    def __init__(self, cluster: Cluster, name: str, port: int, management: int = 0) -> None:
         self.endpoint = Endpoint(HOST, port)
-        self.server = cluster.start(name, "--port", str(port))
+        ports = ("--port", str(port), "--management-port", str(management))
+        self.server = cluster.start(name, *ports)
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
