@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Address, ListenPlace
-from gateway.pravega.access.token_key import made_key, read_key
+from gateway.pravega.access.token_key import read_key
 from gateway.pravega.access.tokens import Tokens
 from gateway.pravega.segment_access import SegmentBackend, clock_ms
 from gateway.pravega.traffic import AppendsUnderWay, Traffic
@@ -56,7 +56,7 @@ class SegmentPort(Port[SegmentBackend]):
         """Find the key of tokens, in the data directory too. Raises ConfigError."""
         access = backend.segments
         if self._key is None and (access.holds_streams or access.has_users):
-            self._key = made_key(self._settings.store.data_directory)
+            self._key = await backend.token_key()
         if self._key is not None:
             self.tokens = Tokens(self._key, access.standings.of)
 

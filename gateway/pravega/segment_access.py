@@ -73,6 +73,10 @@ class SegmentBackend(Protocol):
         """Access to the segments of the open store."""
         ...
 
+    async def token_key(self) -> bytes:
+        """Return the key of tokens where no file is named. Raises ConfigError or StoreError."""
+        ...
+
 
 def clock_ms() -> int:
     """Return the time, in milliseconds since 1970."""

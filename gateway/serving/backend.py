@@ -52,6 +52,7 @@ from gateway.server.sockets import Sockets
 from gateway.serving.disk_space import Space, keep_retention
 from gateway.serving.process import Process
 from gateway.serving.served_store import ServedStore
+from gateway.serving.token_key import token_key
 from gateway.settings.model import Settings
 from gateway.stream.advertising import advertised
 from gateway.stream.context import chunk_bytes_max
@@ -154,6 +155,10 @@ class Backend:
         if self._segments is None:
             self._segments = access_beside_streams(self.broker, self.administration.scopes)
         return self._segments
+
+    async def token_key(self) -> bytes:
+        """Return the key of tokens where no file is named. Raises ConfigError or StoreError."""
+        return await awaited(token_key(self.served, self._settings.store.data_directory))
 
     # Opening
 

@@ -30,6 +30,7 @@ from gateway.serving.controller_callers import log_in_by
 from gateway.serving.process import Process
 from gateway.serving.served_store import ServedStore
 from gateway.serving.store_users import SETTING, StoreUsers, read_users
+from gateway.serving.token_key import token_key
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
@@ -104,6 +105,10 @@ class StoreBackend:
             standings=NO_USERS if users is None else users.standings,
             log_in=None if users is None else self._log_in(users),
         )
+
+    async def token_key(self) -> bytes:
+        """Return the key of tokens where no file is named. Raises ConfigError or StoreError."""
+        return await awaited(token_key(self.served, self._settings.store.data_directory))
 
     def _log_in(self, users: StoreUsers) -> LogIn:
         failed_max = self._settings.users.failed_logins_a_second_max

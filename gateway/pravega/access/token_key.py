@@ -57,19 +57,27 @@ def made_key(directory: Path) -> bytes:
     """
     path = directory / NAME
     if not path.exists():
-        _make(path)
+        _make(path, secrets.token_urlsafe(_KEY_BYTES).encode())
         log.info("a key of tokens is made path=%s", path)
     return read_key(path, open_regular)
 
 
-def _make(path: Path) -> None:
-    """Write a new key for its owner alone. The file has its name only when it is whole."""
+def put_key(directory: Path, key: bytes) -> None:
+    """Have a data directory's file hold a key. Raises as `made_key`."""
+    path = directory / NAME
+    if not path.exists() or read_key(path, open_regular) != key:
+        _make(path, key)
+        log.info("the key of tokens is that of the cluster path=%s", path)
+
+
+def _make(path: Path, key: bytes) -> None:
+    """Write a key for its owner alone. The file has its name only when it is whole."""
     new = path.with_suffix(".new")
     try:
         new.unlink(missing_ok=True)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(_KEY_BYTES) + "\n")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key + b"\n")
             file.flush()
             os.fsync(file.fileno())
         new.rename(path)

@@ -86,6 +86,20 @@ def test_a_member_that_was_stopped_ends_when_another_one_has_taken_over(
     more.must_be_in(active.endpoint)
 
 
+def test_the_key_of_tokens_is_that_of_all_members(cluster: Cluster) -> None:
+    active = cluster.start("a", "--store-port", "0")
+    active.wait_until_ready()
+    key = (active.data_dir / "token.key").read_bytes()
+    follower = cluster.start("b", "--store-port", "0")
+    follower.wait_for_log("following the log member=b")
+    follower.data_dir.joinpath("token.key").write_bytes(b"another one" * 8)
+
+    active.terminate()
+    follower.wait_until_ready()
+
+    assert (follower.data_dir / "token.key").read_bytes() == key
+
+
 def test_a_pause_of_the_log_ends_no_connection_and_no_term(cluster: Cluster) -> None:
     active, follower = cluster.start_two(beats=100)
     create_streams(active.endpoint)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.pravega.access.token_key import made_key, read_key
+from gateway.pravega.access.token_key import made_key, put_key, read_key
 from gateway.settings.errors import ConfigError
 
 
@@ -31,6 +31,20 @@ def test_a_file_without_a_key_is_refused_in_words(tmp_path: Path) -> None:
     file.write_bytes(b" \n")
     with pytest.raises(ConfigError, match="holds no key"):
         read_key(file)
+
+
+def test_a_key_that_is_given_takes_the_place_of_the_file_s(tmp_path: Path) -> None:
+    made_key(tmp_path)
+    key = bytes(range(33, 97)) + b"\xff"
+
+    put_key(tmp_path, key)
+
+    assert made_key(tmp_path) == key
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    before = file.stat().st_ino
+    put_key(tmp_path, key)
+    assert file.stat().st_ino == before
 
 
 @pytest.mark.timeout(10)
