@@ -6,7 +6,9 @@ over. While the log is away no member counts, and an election among its servers 
 
 import json
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
+
+_TEXTS: Final = ("address", "copies", "key", "process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Beat:
         address: Where clients find it.
         copies: URL at which it gives copies of its directory; "" if it does not.
         key: Hash of the token by which it asks another one for a copy; "" if it needs none.
+        process: Id of its process.
     """
 
     is_active: bool = False
@@ -30,6 +33,7 @@ class Beat:
     address: str = ""
     copies: str = ""
     key: str = ""
+    process: str = ""
 
     def pack(self) -> bytes:
         """Return its bytes: JSON, for people too."""
@@ -42,6 +46,7 @@ class Beat:
                 "address": self.address,
                 "copies": self.copies,
                 "key": self.key,
+                "process": self.process,
             }
         ).encode()
 
@@ -51,7 +56,7 @@ class Beat:
         try:
             said = json.loads(data)
             numbers = int(said["term"]), int(said["number"]), int(said["synced"])
-            texts = (str(said.get(name, "")) for name in ("address", "copies", "key"))
+            texts = (str(said.get(name, "")) for name in _TEXTS)
             return cls(bool(said["active"]), *numbers, *texts)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return cls()

@@ -5,12 +5,14 @@ time to pass.
 """
 
 import logging
+import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from store.replica.beats import Beat, Silence
 from store.replica.local_copy import LocalCopy
-from store.replica.log import DurableLog
+from store.replica.log import DurableLog, LogError
 from store.replica.member import Member
 from store.replica.members import Members
 
@@ -18,6 +20,11 @@ log = logging.getLogger(__name__)
 
 SYNC_S: Final = 2.0
 """Time between two syncs of what was applied: a start applies anew what came since the last one."""
+_TWIN_BEATS: Final = 2
+
+
+class NameTaken(LogError):
+    """Another process is a member by this name."""
 
 
 class Following:
@@ -53,6 +60,8 @@ class Following:
         self.member = member
         self.members = Members(clock)
         self.copies_url = ""
+        self._process = secrets.token_hex(8)
+        self._twin_beats: set[int] = set()
         self.is_due = False
         self._address = address
         self._log = shared_log
@@ -98,17 +107,35 @@ class Following:
     def beat(self, *, is_active: bool) -> bool:
         """Send a beat, and look at those of all; return whether the log has it. Waits.
 
-        Raises LogAway.
+        Raises LogAway, or NameTaken.
         """
         link, synced = self.copy.place.link, self.copy.synced.position
         where = self._address, self.copies_url
         return self.send(Beat(is_active, link.term, link.number, synced, *where))
 
     def send(self, beat: Beat) -> bool:
-        """Send a beat as it is; as `beat`."""
-        is_stored = self._log.beat(self.member.name, beat.pack()).wait()
+        """Send a beat as it is, with this process; as `beat`."""
+        said = replace(beat, process=self._process)
+        is_stored = self._log.beat(self.member.name, said.pack()).wait()
         self.members.note(self._log.beats())
+        self._look_for_twin(is_active=beat.is_active)
         return is_stored
+
+    def _look_for_twin(self, *, is_active: bool) -> None:
+        """Look whether another process beats by this name. Raises NameTaken: this one follows."""
+        count, beat = self.members.beats.get(self.member.name, (0, Beat(process=self._process)))
+        if beat.process == self._process or count in self._twin_beats:
+            return
+        self._twin_beats.add(count)
+        if len(self._twin_beats) != _TWIN_BEATS:  # the first may be that of an earlier process
+            return
+        words = (
+            f"another process is member {self.member.name} of this cluster as well: each needs a"
+            " name of its own (cluster.member)"
+        )
+        if not is_active:
+            raise NameTaken(words)
+        log.error("%s", words)
 
     def _is_first(self) -> bool:
         """Return whether there is no message yet."""

@@ -1,7 +1,9 @@
 """Following: when a member is due to take over, and what it does at which time."""
 
+import pytest
+
 from store.replica.beats import Beat
-from store.replica.following import SYNC_S, Following
+from store.replica.following import SYNC_S, Following, NameTaken
 from store.replica.member import Member
 from tests.simulation.disk import Disk
 from tests.unit.store.replica.scripted import ScriptedLog
@@ -108,6 +110,39 @@ def test_a_member_shows_itself_to_the_others() -> None:
     seen = {name: beat.address for name, (_, beat) in three.others().items()}
     assert seen == {"two": "two:5552"}
     assert [each.name for each in three.members.states()] == ["three", "two"]
+
+
+def test_of_two_processes_by_one_name_the_one_that_follows_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = Rig()
+    write(member_on(Disk(), rig.log, "two"))
+    one = rig.member("one")
+    beats = rig.log.beats
+
+    def beats_behind_the_twins() -> dict[str, tuple[int, bytes]]:
+        rig.log.beat("one", Beat(process="twin").pack())
+        return beats()
+
+    monkeypatch.setattr(rig.log, "beats", beats_behind_the_twins)
+
+    rig.pass_(one)  # that might be an earlier process
+    with pytest.raises(NameTaken, match=r"another process is member one .*cluster\.member"):
+        rig.pass_(one)
+    active = rig.member("one")
+    for _ in range(3):
+        active.beat(is_active=True)
+    assert caplog.text.count("another process is member one") == 1
+
+
+def test_an_earlier_process_of_the_same_name_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig()
+    write(member_on(Disk(), rig.log, "two"))
+    rig.pass_(rig.member("one"), seconds=3)
+
+    rig.pass_(rig.member("one"), seconds=3)
+
+    assert "another process" not in caplog.text
 
 
 def test_what_was_applied_is_synced_at_times() -> None:
