@@ -113,6 +113,16 @@ NIGHT: Final = (
         figure=r"(\[.*confirmed, .*)",
     ),
     Part(
+        "cluster-times",
+        "a takeover is over in 8 s, and faults of the log lead to none",
+        module("tests.integration.cluster.times"),
+        "20 kills, 20 elections, 20 stops",
+        1_500,
+        lane=Lane.WAITS,
+        progress=r"^(?:killed|elections): (.+)$",
+        figure=r"(\d+ kills: .*)",
+    ),
+    Part(
         "cluster-store",
         "the laws of the store hold on a log of three servers",
         (*PYTEST, *PARALLEL, "tests/conformance", "-k", "jetstream"),

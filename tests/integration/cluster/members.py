@@ -43,11 +43,15 @@ class Cluster:
         self.nats = nats
         self.name = name
         self.members: list[HutchServer] = []
+        self.is_usual = False
 
     def environment(self, beats: int = BEATS) -> dict[str, str]:
-        """Return the settings of each member."""
+        """Return the settings of each member: short times, or those that users have."""
+        named = {"HUTCH_CLUSTER__NAME": self.name}
+        if self.is_usual:
+            return named
         return {
-            "HUTCH_CLUSTER__NAME": self.name,
+            **named,
             "HUTCH_CLUSTER__BEAT_MS": "100",
             "HUTCH_CLUSTER__TAKEOVER_BEATS": str(beats),
             "HUTCH_CLUSTER__REQUEST_TIMEOUT_S": "1",
