@@ -45,6 +45,11 @@ class ClusterControl(Protocol):
         """The active member and its address, in words."""
         ...
 
+    @property
+    def alarms(self) -> list[str]:
+        """What stands against the cluster now: `log_away`, `log_full`."""
+        ...
+
     def members(self) -> list[dict[str, object]]:
         """Return all members, by name, as JSON can hold them."""
         ...

@@ -159,6 +159,12 @@ class ServiceState:
         return sorted(self._alarms | full, key=lambda resource: resource.value)
 
     @property
+    def alarm_names(self) -> list[str]:
+        """The names of all alarms, those of the cluster too."""
+        names = [resource.value for resource in self.alarms]
+        return names if self.cluster is None else names + self.cluster.alarms
+
+    @property
     def takes_publishers(self) -> bool:
         """True if clients may publish."""
         return ScarceResource.DISK not in self._alarms

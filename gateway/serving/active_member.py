@@ -48,6 +48,12 @@ class ActiveMember:
         return self._shipping.is_fenced
 
     @property
+    def alarms(self) -> list[str]:
+        """What stands against the cluster: the log does not answer, or members are away."""
+        states = {"log_away": self.is_paused, "log_full": self._trimming.is_full}
+        return [name for name, is_on in states.items() if is_on]
+
+    @property
     def is_paused(self) -> bool:
         """True while the log does not answer."""
         return self._shipping.pauses.is_on

@@ -66,6 +66,11 @@ class Cluster:
         return f"the active one is {active.name}, at {active.beat.address or 'no address'}"
 
     @property
+    def alarms(self) -> list[str]:
+        """What stands against the cluster now."""
+        return [] if self._active is None else self._active.alarms
+
+    @property
     def is_paused(self) -> bool:
         """True while this member is active and the log does not answer."""
         return self._active is not None and self._active.is_paused

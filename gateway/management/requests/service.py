@@ -65,7 +65,7 @@ async def status(administration: Administration) -> object:
             for door in service.listeners
             for host, port in door.addresses
         ],
-        "alarms": [resource.value for resource in service.alarms],
+        "alarms": service.alarm_names,
         "ended": service.ended,
         "is_draining": service.is_draining,
         "is_stopped": service.is_stopped,

@@ -147,11 +147,13 @@ def test_requests_are_told_that_the_log_is_away_and_a_second_try_succeeds(
             code, words = refusal(active, "ctl", "add_user", "app", "--no-password")
             assert (code, "cluster.request_timeout_s" in words) == (1, True)
             assert api.get("queues") == []  # what only looks is answered
+            assert api.ask("GET", "health/checks/alarms").json["alarms"] == ["log_away"]
         finally:
             for each in stopped:
                 each.wake()
 
         active.wait_for_log("the log answers again")
+        wait_until(lambda: api.status("GET", "health/checks/alarms") == 200)
         for stream in ("a", "b"):
             done = client.code_of("create_stream", m.CreateStream(stream, {}))
             assert done in {ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS}

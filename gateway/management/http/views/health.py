@@ -47,8 +47,7 @@ async def aliveness(call: ApiCall) -> Response:
 async def alarms(call: ApiCall) -> Response:
     """Answer whether an alarm is set, or work that should go on has ended."""
     service = call.administration.service
-    alarms = [resource.value for resource in service.alarms]
-    if alarms:
+    if alarms := service.alarm_names:
         return failed("There are alarms in effect", alarms=alarms)
     ended = service.ended
     return (

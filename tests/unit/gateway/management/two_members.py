@@ -1,5 +1,7 @@
 """A cluster of two members, `a` active, as administrators see it."""
 
+from gateway.broker.cluster import Copies
+
 
 class TwoMembers:
     """The cluster of one of them; `ClusterControl`.
@@ -21,6 +23,11 @@ class TwoMembers:
         """The active member."""
         return "the active one is a, at a:5552"
 
+    @property
+    def alarms(self) -> list[str]:
+        """None."""
+        return []
+
     def members(self) -> list[dict[str, object]]:
         """Return both."""
         return [{"name": name, "role": role} for name, role in self.roles.items()]
@@ -30,6 +37,10 @@ class TwoMembers:
         if name not in self.roles:
             raise KeyError(name)
         self.forgotten.append(name)
+
+    def offer_copies(self, url: str) -> Copies:
+        """Refuse: there is no directory."""
+        raise AssertionError(url)
 
     def take_over(self) -> None:
         """Count it."""
