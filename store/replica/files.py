@@ -215,7 +215,7 @@ class ReplicatedFiles:
         if is_own(directory):
             return self._own.names(directory)
         with self._lock:
-            names = list(self._names_in(directory))
+            names = sorted(self._names_in(directory))
         own = [] if directory else [each for each in self._own.names("") if is_own(each)]
         return [*names, *own]
 

@@ -154,7 +154,7 @@ class Unsynced:
 
     def sync(self, files: Files) -> None:
         """Sync it; any thread. A file that is not there any more is left out. Raises StoreError."""
-        for path in self.paths:
+        for path in sorted(self.paths):  # a crash in the middle can be had again
             try:
                 file = files.open(path)
             except StoreError:
@@ -165,7 +165,7 @@ class Unsynced:
                 file.sync()
             finally:
                 file.close()
-        for directory in self.directories:
+        for directory in sorted(self.directories):
             files.sync_directory(directory)
 
 

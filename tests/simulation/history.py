@@ -11,6 +11,7 @@ from uuid import UUID
 
 from store.api import ABSENT, Durability, TableEntry
 from store.errors import DiskFull, StoreClosed, StoreError
+from store.replica.shipping import Fenced
 from tests.conformance.harness import Rig
 from tests.conformance.model import Model, ModelSegment, ModelWriter, Versioned
 from tests.simulation.crash import Crash
@@ -126,7 +127,7 @@ class Operation:
     @property
     def is_unknown(self) -> bool:
         """Nobody knows whether it happened: the journal failed with it, or there is no answer."""
-        return self.answered_at is None or isinstance(self.result, StoreClosed)
+        return self.answered_at is None or isinstance(self.result, StoreClosed | Fenced)
 
     def is_under_way(self, cut: int) -> bool:
         """Tell whether it was called, and not yet answered, at a place of the record."""
@@ -248,6 +249,9 @@ class Sighting:
     since: int
     """The segment is the one there was at this operation."""
     length: int
+    position: int = 0
+    data: bytes = b""
+    """What it was given of it, and the place of that."""
 
 
 def note_sightings(timelines: dict[str, Timeline], sightings: Iterable[Sighting]) -> None:
@@ -261,6 +265,9 @@ def note_sightings(timelines: dict[str, Timeline], sightings: Iterable[Sighting]
         for index in range(start, len(timeline.moments)):
             state = timeline.moments[index].state
             if state is not None and state.start + len(state.content) >= sighting.length:
+                begin = sighting.position - state.start
+                there = state.content[begin : begin + len(sighting.data)]
+                assert not sighting.data or there == sighting.data, f"another record: {sighting}"
                 timeline.seen.append((sighting.at, index))
                 break
         else:

@@ -138,10 +138,29 @@ class Trace:
         """Issue operations until there are so many, and wait for all answers at the end."""
         self._mix = mix or self._mix
         while len(self.operations) < count:
-            for _ in range(self._chance.randint(1, 9)):
-                self._make(self._mix.choose(self._chance))
-            self._breathe()
+            self.step()
         self.settle()
+
+    def step(self) -> None:
+        """Issue a few operations, and let the store work, more or less."""
+        for _ in range(self._chance.randint(1, 9)):
+            self._make(self._mix.choose(self._chance))
+        self._breathe()
+
+    def read(self) -> None:
+        """Have each reader give some bytes, and write down which."""
+        for name, (since, reader) in self._readers.items():
+            try:
+                if reader.start == reader.length:
+                    continue
+                position = self._chance.randrange(reader.start, reader.length)
+                data = reader.read_cached(position, self._chance.randint(1, 2_000))
+            except StoreError:
+                continue
+            if data:
+                end = position + len(data)
+                at = len(self._disk.record)
+                self._sightings.append(Sighting(at, name, since, end, position, data))
 
     def delete_all(self) -> None:
         """Delete everything, one after the other, while something else may want to grow."""
