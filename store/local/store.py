@@ -157,6 +157,7 @@ class LocalStore(TableOperations):
         self.call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
         self._tuning = tuning
         self._closing = None
+        self._is_released = False
         self._failed = failed
         self.opened_clean = recovered.clean
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
@@ -362,12 +363,15 @@ class LocalStore(TableOperations):
     def _close_when_idle(self) -> None:
         if self._checkpointer.running:
             return  # its end comes here again
+        if self._is_released:
+            return  # a checkpoint ended just when the closing began, and both have come here
         if self._journal.failure is not None:
             self._release(self._journal.failure)
         else:
             self._checkpointer.begin(self._release, closed=True)
 
     def _release(self, error: StoreError | None) -> None:
+        self._is_released = True
         if self._sync is not None:
             self._sync.stop()
         self._interval.stop()

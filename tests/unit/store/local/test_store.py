@@ -10,7 +10,7 @@ from store.api import Durability
 from store.errors import StoreClosed, StoreLocked
 from store.files import DirectoryFiles
 from tests.conformance.harness import Pending
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, Failure, Sync
 from tests.unit.store.local.opened import WRITER, opened
 
 ROOT = Path(__file__).parents[4]
@@ -117,6 +117,26 @@ def test_closing_waits_for_a_checkpoint_that_is_on_its_way() -> None:
     assert rig.store.opened_clean
     assert len(rig.content("a")) == 100 * len(pending)
     rig.close()
+
+
+def test_closing_ends_once_where_the_journal_has_failed_with_a_checkpoint() -> None:
+    disk = Disk()
+    rig = opened(disk, Durability.OS, journal_file_bytes=8_192, checkpoint_bytes=8_192)
+    session = rig.session("a")
+    names = disk.image().names
+    journal = {inode for path, inode in names.items() if path.startswith("journal/")}
+    fails = Failure(lambda step: isinstance(step, Sync) and step.inode in journal, times=10**9)
+    disk.failures.append(fails)
+    count = 0
+    while not rig.store._checkpointer.running:
+        count += 1
+        rig.start(session.append, bytes(100), count)
+        rig.loop.turn()
+    rig.store._checkpointer.stop_threads()  # its end is on the way to the loop
+    assert rig.store._journal.failure is not None
+    rig.close(may_fail=True)
+    rig.loop.run_for(0.02)
+    assert not rig.violations
 
 
 def test_an_operation_of_every_kind_is_refused_after_the_closing() -> None:
