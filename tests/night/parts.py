@@ -79,6 +79,14 @@ NIGHT: Final = (
         environment={"HUTCH_TEST_FACTOR": "5"},
     ),
     Part(
+        "members",
+        "what a member of a cluster confirmed is there after each takeover, whatever goes wrong",
+        (*PYTEST, *PARALLEL, "tests/simulation/replica"),
+        "5,000 seeds",
+        1_500,
+        environment={"HUTCH_TEST_FACTOR": "34"},
+    ),
+    Part(
         "kills",
         "kill -9 takes nothing that was acknowledged, at any port",
         (

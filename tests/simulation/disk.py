@@ -164,6 +164,13 @@ class Disk:
             contents = {inode: bytes(self._contents[inode]) for inode in self._names.values()}
             return Image(frozenset(self._directories), dict(self._names), contents)
 
+    def forget(self) -> None:
+        """Let go of all bytes, and of what is to be called: the disk is not used any more."""
+        self.record.clear()
+        self._contents.clear()
+        self._names.clear()
+        self.before_write, self.before_sync = _go_on, _go_on
+
     # Files
 
     def make_directory(self, path: str) -> None:

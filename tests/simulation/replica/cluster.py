@@ -25,7 +25,7 @@ from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Image, Step
 from tests.simulation.replica.jobs import Jobs, Seat, SeededLoop, in_one_order, seeded_workers
-from tests.simulation.replica.oracle import Oracle, Wrong, need_equal
+from tests.simulation.replica.oracle import Oracle, Wrong, need_chain, need_equal
 from tests.simulation.replica.process import Process
 from tests.simulation.replica.shared_log import Connection, Damage, Harm, SharedLog
 from tests.simulation.trace import ALL, Mix, Trace
@@ -103,6 +103,7 @@ class Cluster:
         self.log = SharedLog(chance, self.clock, bytes_max)
         self.log.rate = chance.choice([0.0, 0.02, 0.1])
         self.rate = chance.choice([0.5, 1.0, 2.0])
+        self._processes: list[Process] = []
         self._depth = 0
         self._is_healing = False
         skews = [chance.choice([0, 0, 700, -3_000]) for _ in range(2)]
@@ -143,9 +144,7 @@ class Cluster:
         self.say(process.name, "has ended", type(reason).__name__)
         if isinstance(reason, LogGap | NeedsBase):
             self.counts[type(reason).__name__] += 1
-            place = machine.place()
-            is_whole = place is not None and self._is_whole(place)
-            machine.needs_base = isinstance(reason, NeedsBase) or not is_whole
+            machine.needs_base = isinstance(reason, NeedsBase) or not self._can_follow(machine)
         self._take_away(machine, machine.seen)
 
     # What may happen
@@ -219,6 +218,7 @@ class Cluster:
             return BEGINNING_MS + int(self.now * 1_000) + machine.skew_ms
 
         machine.process = Process(self, name, machine.image, now_ms)
+        self._processes.append(machine.process)
         machine.asleep_until = 0.0
         self.counts["starts"] += 1
         self.say(name, "starts")
@@ -275,8 +275,7 @@ class Cluster:
     def _replace(self, machine: Machine) -> None:
         """Have a machine come back with an old directory, with none, or with one of the other."""
         other = self._other(machine)
-        place = other.place()
-        if other.needs_base or place is None or not self._is_whole(place):
+        if not self._is_whole(other):
             return
         old = [(image, "an old directory") for image in machine.old]
         image, name = self.chance.choice(
@@ -290,17 +289,23 @@ class Cluster:
 
     def _copy_base(self, machine: Machine) -> None:
         other = self._other(machine)
-        place = other.place()
         if other.needs_base:
             raise Wrong("no member has all, and the log has it no more")
-        if place is not None and self._is_whole(place):
+        if self._is_whole(other):
             machine.image, machine.needs_base = other.seen, False
             self.counts["bases"] += 1
             self.say(machine.name, "is made from a copy of", other.name)
 
-    def _is_whole(self, place: Place) -> bool:
-        """Return whether the log has all that a directory lacks."""
-        return place.link.number > 0 and place.position >= self.log.trimmed
+    def _is_whole(self, machine: Machine) -> bool:
+        """Return whether a machine's directory, and the log, have all that was ever confirmed."""
+        place = machine.place()
+        has_begun = place is not None and place.link.number > 0
+        return has_begun and not machine.needs_base and self._can_follow(machine)
+
+    def _can_follow(self, machine: Machine) -> bool:
+        """Return whether the log has all that a machine's directory lacks."""
+        place = machine.place()
+        return max(1, 0 if place is None else place.position) >= self.log.trimmed
 
     def _harm_log(self) -> None:
         """Have the log be away, for all or for one, or a server give what is not in it."""
@@ -372,6 +377,7 @@ class Cluster:
         self.heal()
         assert len(self.oracle.terms) > terms
         self.oracle.check()
+        need_chain(self.log.record)
         self._follow_from_nothing()
         self.counts["terms"] += len(self.oracle.terms)
         self.counts["confirmed"] += sum(term.confirmed for term in self.oracle.terms)
@@ -397,6 +403,18 @@ class Cluster:
         copies = [(member.follower.copy, disk), (process.copy, process.disk)]
         assert need_equal(copies, self.log.memory.last())
         self.counts["followed from nothing"] += 1
+
+    def forget(self) -> None:
+        """Let go of all that is large: the collector does not find all of a compiled store."""
+        for term in self.oracle.terms:
+            for part in (term.trace, term.rig.store, term.rig):
+                vars(part).clear()
+        self.oracle.terms.clear()
+        for process in self._processes:
+            process.disk.forget()
+            vars(process).clear()
+        self._processes.clear()
+        self.machines.clear()
 
     # Small things
 
@@ -469,4 +487,6 @@ def simulate(seed: int) -> Cluster:
             error.add_note("\n".join(cluster.story[-STORY_LINES:]))
             error.add_note(f"seed {seed}; HUTCH_TEST_CLUSTER_SEED={seed} replays it")
             raise
+        finally:
+            cluster.forget()
     return cluster

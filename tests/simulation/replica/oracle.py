@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from store.replica.local_copy import LocalCopy, is_own
 from store.replica.log import Entry
-from store.replica.message import Message
+from store.replica.message import BEGINNING, Message, UnreadableMessage
 from tests.conformance.harness import Rig
 from tests.simulation.crash import Crash
 from tests.simulation.disk import Disk, Image
@@ -73,6 +73,19 @@ class Oracle:
                     f"term {after.number} of {after.member} does not begin with what was confirmed"
                     f" in term {before.number} of {before.member}: {error}"
                 ) from error
+
+
+def need_chain(record: list[bytes]) -> None:
+    """Demand that each message of a log follows the one before, and comes no earlier."""
+    link, at_ms = BEGINNING, 0
+    for data in record:
+        try:
+            link, message = link.after(data, Message.unpack(data).cluster)
+        except UnreadableMessage as error:
+            raise Wrong(f"the log is no chain: {error}") from error
+        if message.at_ms < at_ms:
+            raise Wrong(f"message {message.number} is of a time before that of the one before")
+        at_ms = message.at_ms
 
 
 def shared(image: Image) -> dict[str, bytes]:
