@@ -134,6 +134,7 @@ class LocalStore(TableOperations):
     """
 
     _closing: Done[None] | None
+    _is_released = False
 
     def __init__(  # noqa: PLR0913 (only `open` calls it)
         self,
@@ -157,7 +158,6 @@ class LocalStore(TableOperations):
         self.call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
         self._tuning = tuning
         self._closing = None
-        self._is_released = False
         self._failed = failed
         self.opened_clean = recovered.clean
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
