@@ -18,7 +18,7 @@ _SPACES: Final = re.compile(r"[ \t\n\r]+")
 _MARGIN: Final = 8
 """A number or word so near to the end of a window may go on behind it."""
 _NAMES_COMMAS: Final = sys.version_info >= (3, 13)
-"""Whether the standard library has words of their own for commas that nothing follows."""
+"""True if the standard library has words of their own for commas that nothing follows."""
 
 
 def read_json(text: str, decoder: json.JSONDecoder) -> Any:  # noqa: ANN401  # what JSON holds
