@@ -47,7 +47,7 @@ class ClusterControl(Protocol):
 
     @property
     def alarms(self) -> list[str]:
-        """What stands against the cluster now: `log_away`, `log_full`."""
+        """The alarms of the cluster that are on: `log_away`, `log_full`."""
         ...
 
     def members(self) -> list[dict[str, object]]:

@@ -49,7 +49,7 @@ class ActiveMember:
 
     @property
     def alarms(self) -> list[str]:
-        """What stands against the cluster: the log does not answer, or members are away."""
+        """The alarms that are on: the log does not answer, or members are away."""
         states = {"log_away": self.is_paused, "log_full": self._trimming.is_full}
         return [name for name, is_on in states.items() if is_on]
 

@@ -67,7 +67,7 @@ class Cluster:
 
     @property
     def alarms(self) -> list[str]:
-        """What stands against the cluster now."""
+        """The alarms that are on."""
         return [] if self._active is None else self._active.alarms
 
     @property
