@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final
 
 from compat.broker.ports import free_ports
+from compat.nats_servers import NatsServer
 from tests.client import Client
 from tests.integration.administrator import hutch
 from tests.integration.cluster.clients import Going, Publishing, Reading
 from tests.integration.cluster.members import Cluster
 from tests.integration.load import records_of
 from tests.integration.server import Endpoint, HutchServer
-from tests.nats_servers import NatsServer
 from tests.waiting import HANG_S, wait_until
 
 HOST: Final = "127.0.0.1"
