@@ -61,6 +61,12 @@ def program() -> str:
     return found
 
 
+def version() -> str:
+    """Return what nats-server says it is. Raises Unavailable."""
+    done = subprocess.run((program(), "--version"), capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
 class NatsServer:
     """One server, on a folder of its own.
 
@@ -184,12 +190,12 @@ class NatsServers:
         try:
             self.start()
         except BaseException:
-            self._end(is_failure=True)
+            self.close(is_failure=True)
             raise
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._end(is_failure=kind is not None)
+        self.close(is_failure=kind is not None)
 
     @property
     def urls(self) -> list[str]:
@@ -207,6 +213,14 @@ class NatsServers:
             if not each.is_running:
                 each.start()
         self.wait_until_ready()
+
+    def close(self, *, is_failure: bool = False) -> None:
+        """End all; print their logs if something has failed."""
+        for each in self.each:
+            each.kill()
+        if is_failure:
+            for each in self.each:
+                sys.stderr.write(f"log of {each.name}:\n{each.said}\n")
 
     def wait_until_ready(self) -> None:
         """Wait until all have what they should, and a leader. Raises NotReady."""
@@ -249,13 +263,6 @@ class NatsServers:
             if each.name in leaders or (leaders and self.count == 1):
                 return each.name
         return ""
-
-    def _end(self, *, is_failure: bool) -> None:
-        for each in self.each:
-            each.kill()
-        if is_failure:
-            for each in self.each:
-                sys.stderr.write(f"log of {each.name}:\n{each.said}\n")
 
 
 def _wait_until(holds: Callable[[], bool], failure: str) -> None:

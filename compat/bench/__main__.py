@@ -9,22 +9,34 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
 from compat.bench import plots, report
+from compat.bench.begun_anew import BegunAnew
 from compat.bench.campaign import Outcome, measure
+from compat.bench.cluster_rows import CLUSTER_ROWS
 from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
+from compat.bench.left_out import split_rows
 from compat.bench.machine import describe_machine, fsync_ms_of
-from compat.bench.perf_test import split_rows
-from compat.bench.pravega import BegunAnew
 from compat.bench.rabbitmq import Rabbitmq
-from compat.bench.servers import ACKNOWLEDGING, PRAVEGA, RABBITMQ, TITLES, Server, properties_of
+from compat.bench.servers import (
+    ACKNOWLEDGING,
+    CLUSTER,
+    NATS,
+    PRAVEGA,
+    RABBITMQ,
+    TITLES,
+    Server,
+    properties_of,
+)
 from compat.bench.settings import Settings, parse
 from compat.bench.surroundings import busy_cores, warm_memory
+from compat.nats_servers import version as nats_version
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
         _say(f"warning: {report.busy_warning(busy)}")
     warm_memory(settings.scale.touched_part, _say)
     fsync_ms = fsync_ms_of(settings.data)
-    servers = _servers(settings)
+    servers = _servers(settings, rows)
     try:
         outcome = measure(servers, settings.scale, rows, _say)
         versions = {TITLES[server.name]: _version_of(server) for server in servers}
@@ -71,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if outcome.failures else 0
 
 
-def _servers(settings: Settings) -> list[Server]:
+def _servers(settings: Settings, rows: Collection[str]) -> list[Server]:
     servers: list[Server] = []
     for mode in ("os", "disk"):
         if mode in settings.modes:
@@ -81,6 +93,8 @@ def _servers(settings: Settings) -> list[Server]:
         servers.append(Rabbitmq(settings.rabbitmq))
     if settings.with_pravega:
         servers += BegunAnew(PRAVEGA), BegunAnew(ACKNOWLEDGING)
+    if "disk" in settings.modes and any(row.name in rows for row in CLUSTER_ROWS):
+        servers += (BegunAnew(name, settings.data / name) for name in (CLUSTER, NATS))
     return servers
 
 
@@ -89,6 +103,10 @@ def _version_of(server: Server) -> str:
         return "stores nothing"
     if server.name == PRAVEGA:
         return "0.13.0, standalone"
+    if server.name == CLUSTER:
+        return f"two members, and three servers of {nats_version()}"
+    if server.name == NATS:
+        return metadata.version("nats-py")
     said = properties_of(server.address)
     wanted = ("product", "version", "platform")
     text = ", ".join(said[key] for key in wanted if key in said)

@@ -15,12 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from compat.bench.campaign import STEPS, await_quiet, median_figures
+from compat.bench.campaign import STEPS, median_figures
 from compat.bench.command_line import positive
 from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
 from compat.bench.jobs import Figures
 from compat.bench.machine import REPOSITORY
+from compat.bench.quiet import await_quiet
 from compat.bench.row import CPU, P50, RATE, Metric
 from compat.bench.scale import FULL, QUICK, Scale
 from compat.bench.steps import Results, Step

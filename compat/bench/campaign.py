@@ -1,6 +1,5 @@
 """The whole run: every step on every server in turn, A B C A B C …, and the medians of it."""
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -8,27 +7,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from compat.bench.bridge_steps import BRIDGE_STEPS
+from compat.bench.cluster_steps import CLUSTER_STEPS
 from compat.bench.errors import BenchError
 from compat.bench.jobs import Figures
 from compat.bench.mewbase_steps import MEWBASE_STEPS
 from compat.bench.ordinary_steps import ORDINARY_STEPS
 from compat.bench.perf_test import PERF_TEST_STEPS
+from compat.bench.quiet import await_quiet
 from compat.bench.scale import Scale
 from compat.bench.servers import Server, ServerName
 from compat.bench.steps import STEPS as STREAM_STEPS
 from compat.bench.steps import Results, Step
-from compat.bench.usage import cpu_seconds, tree_of
 from compat.bench.wire_steps import WIRE_STEPS
 
 STEPS: Final = (
     *(*STREAM_STEPS, *ORDINARY_STEPS, *PERF_TEST_STEPS),
-    *(*BRIDGE_STEPS, *MEWBASE_STEPS, *WIRE_STEPS),
+    *(*BRIDGE_STEPS, *MEWBASE_STEPS, *WIRE_STEPS, *CLUSTER_STEPS),
 )
-# A server is quiet when it uses less than this of one core.
-QUIET_SHARE: Final = 0.05
-QUIET_LOOK_S: Final = 0.25
-QUIET_LIMIT_S: Final = 20.0
-
 # Tells a person how far the run is: one line of text.
 Report = Callable[[str], None]
 
@@ -125,15 +120,3 @@ def _measure_one(
 
 def _line_of(figures: Figures) -> str:
     return " ".join(f"{key}={value:.6g}" for key, value in figures.items())
-
-
-def await_quiet(servers: Sequence[Server]) -> None:
-    """Let the disk take what was written, and wait until no server is busy any more."""
-    os.sync()
-    deadline = time.monotonic() + QUIET_LIMIT_S
-    pids = tree_of([pid for server in servers for pid in server.pids])
-    while time.monotonic() < deadline:
-        before = cpu_seconds(pids)
-        time.sleep(QUIET_LOOK_S)
-        if cpu_seconds(pids) - before < QUIET_SHARE * QUIET_LOOK_S:
-            return

@@ -1,4 +1,4 @@
-"""The work "fanout": many consumers of one stream while it is written."""
+"""The works "fanout" and "fanout_stored": many consumers of one stream."""
 
 import select
 import socket
@@ -6,7 +6,7 @@ import threading
 from contextlib import ExitStack, suppress
 from typing import Final, Self
 
-from compat.bench.connection import OFFSET_NEXT, Connection
+from compat.bench.connection import OFFSET_FIRST, OFFSET_NEXT, Connection
 from compat.bench.crowd import allow_descriptors
 from compat.bench.deliveries import DeliveryReader
 from compat.bench.errors import BenchError
@@ -39,22 +39,10 @@ def fanout(job: Job) -> Figures:
         writer.delete_if_there(job.stream)
         writer.create(job.stream)
         writer.declare_publisher(0, job.stream)
-        readers: dict[int, DeliveryReader] = {}
         poller = stack.enter_context(select.epoll())
-        for number in range(job.connection_count):
-            connection = stack.enter_context(Connection(job.address))
-            connection.subscribe(0, job.stream, offset_type=OFFSET_NEXT)
-            limit_waiting(connection.socket)
-            reader = DeliveryReader(
-                connection.socket,
-                body_bytes=job.body_bytes,
-                credit=job.credit,
-                sample_every=SAMPLE_EVERY,
-                sample_first=number % SAMPLE_EVERY,
-            )
+        readers = _subscribed(job, OFFSET_NEXT, stack, poller)
+        for reader in readers.values():
             reader.grant()
-            readers[connection.socket.fileno()] = reader
-            poller.register(connection.socket, select.EPOLLIN)
         block = PublishBlock(body_bytes=job.body_bytes, messages_per_frame=job.messages_per_frame)
         block_count = -(-job.message_count // block.message_count)
         pump = Pump(writer, block, block_count=block_count, window=job.window)
@@ -70,6 +58,54 @@ def fanout(job: Job) -> Figures:
     chunks = sum(reader.chunks for reader in readers.values())
     received = block_count * block.message_count * job.connection_count
     return stopwatch.figures(received) | {"records_per_chunk": received / chunks}
+
+
+def fanout_stored(job: Job) -> Figures:
+    """Read `message_count` records that are stored, by many connections at once.
+
+    From the first credit until the last consumer has the last record, `repeats` times.
+
+    Returns:
+        The rate is that of records received by all consumers together.
+
+    Raises:
+        CheckFailed: Offsets have a gap or go back, or a chunk is not what was written.
+        BenchError: A connection was ended, or nothing came for a minute.
+    """
+    allow_descriptors(job.connection_count)
+    stopwatch = Stopwatch(job.pids)
+    chunks = 0
+    for _ in range(job.repeats):
+        with ExitStack() as stack:
+            poller = stack.enter_context(select.epoll())
+            readers = _subscribed(job, OFFSET_FIRST, stack, poller)
+            with stopwatch:
+                for reader in readers.values():
+                    reader.grant()
+                _read_all(poller, readers, job.message_count)
+            chunks += sum(reader.chunks for reader in readers.values())
+    received = job.message_count * job.connection_count * job.repeats
+    return stopwatch.figures(received) | {"records_per_chunk": received / chunks}
+
+
+def _subscribed(
+    job: Job, offset_type: int, stack: ExitStack, poller: select.epoll
+) -> dict[int, DeliveryReader]:
+    """Subscribe connections, which `stack` closes; return their readers by descriptor."""
+    readers: dict[int, DeliveryReader] = {}
+    for number in range(job.connection_count):
+        connection = stack.enter_context(Connection(job.address))
+        connection.subscribe(0, job.stream, offset_type=offset_type)
+        limit_waiting(connection.socket)
+        readers[connection.socket.fileno()] = DeliveryReader(
+            connection.socket,
+            body_bytes=job.body_bytes,
+            credit=job.credit,
+            sample_every=SAMPLE_EVERY,
+            sample_first=number % SAMPLE_EVERY,
+        )
+        poller.register(connection.socket, select.EPOLLIN)
+    return readers
 
 
 class _Publishing:

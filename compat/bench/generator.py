@@ -14,13 +14,14 @@ from compat.bench.connection import Connection
 from compat.bench.crowd import idle_connections, idle_cpu, many_streams, super_stream
 from compat.bench.drain import drain
 from compat.bench.errors import BenchError
-from compat.bench.fanout import fanout
+from compat.bench.fanout import fanout, fanout_stored
 from compat.bench.ingest import ingest
 from compat.bench.java_client import java_latency, java_read, java_write
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.management import management
 from compat.bench.mewbase import mewbase_deliver, mewbase_publish, mewbase_stalled
+from compat.bench.nats_client import nats_latency, nats_publish
 from compat.bench.paced import paced
 from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
@@ -49,6 +50,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "many_streams": many_streams,
     "super_stream": super_stream,
     "fanout": fanout,
+    "fanout_stored": fanout_stored,
     "paced": paced,
     "fill_filtered": fill_filtered,
     "drain_filtered": drain_filtered,
@@ -65,6 +67,8 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "mewbase_publish": mewbase_publish,
     "mewbase_deliver": mewbase_deliver,
     "mewbase_stalled": mewbase_stalled,
+    "nats_publish": nats_publish,
+    "nats_latency": nats_latency,
     "delete": delete,
 }
 

@@ -28,7 +28,11 @@ class Hutch:
     can_restart = True
 
     def __init__(
-        self, command: Sequence[str], folder: Path, durability: Literal["os", "disk"]
+        self,
+        command: Sequence[str],
+        folder: Path,
+        durability: Literal["os", "disk"],
+        ready: str = READY,
     ) -> None:
         """Prepare a server; nothing runs yet.
 
@@ -36,9 +40,11 @@ class Hutch:
             command: What starts a server, up to and including `serve`.
             folder: An existing folder for its data and its output; removed by `stop`.
             durability: When it confirms.
+            ready: Words that it prints once it is started.
         """
         self.name: ServerName = HUTCH_OS if durability == "os" else HUTCH_DISK
         self._folder = folder
+        self._ready = ready
         self._output = folder / "output.log"
         self.data_folder = folder / "data"
         port, self.management_port, tls_port = free_ports(3)
@@ -63,10 +69,10 @@ class Hutch:
         return () if self._process is None else (self._process.pid,)
 
     def start(self) -> None:
-        """Start it and wait for its ready line.
+        """Start it and wait until it says that it is ready.
 
         Raises:
-            BenchError: It ended instead, or printed none in time.
+            BenchError: It ended instead, or did not say so in time.
         """
         if self._process is not None and self._process.poll() is None:
             return
@@ -81,23 +87,24 @@ class Hutch:
                 stderr=subprocess.STDOUT,
             )
         deadline = time.monotonic() + START_TIMEOUT_S
-        while READY not in (said := self._output.read_text(errors="replace")):
+        while self._ready not in (said := self._output.read_text(errors="replace")):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                self._end()
+                self.end()
                 raise BenchError(f"{self.name} did not get ready; it printed: {said[-400:]}")
             time.sleep(POLL_S)
 
     def restart(self, *, evict: bool) -> None:
-        self._end()
+        self.end()
         if evict:
             evict_files(self.data_folder)
         self.start()
 
     def stop(self) -> None:
-        self._end()
+        self.end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End it, and keep its data."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -16,6 +16,7 @@ Work = Literal[
     "many_streams",
     "super_stream",
     "fanout",
+    "fanout_stored",
     "paced",
     "fill_filtered",
     "drain_filtered",
@@ -32,6 +33,8 @@ Work = Literal[
     "mewbase_publish",
     "mewbase_deliver",
     "mewbase_stalled",
+    "nats_publish",
+    "nats_latency",
     "delete",
 ]
 

@@ -48,7 +48,7 @@ def streams(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     for called, per_frame in STREAMS:
         row = f"streams_{called}x{per_frame}"
         if row in wanted:
-            results[row] = perform(_streams(server, scale, called, per_frame))
+            results[row] = perform(streams_job(server, scale, called, per_frame))
     return results
 
 
@@ -67,7 +67,8 @@ def paced_pairs(server: Server, scale: Scale, _wanted: Collection[str]) -> Resul
     return {"paced_pairs": figures}
 
 
-def _streams(server: Server, scale: Scale, called: int, per_frame: int) -> Job:
+def streams_job(server: Server, scale: Scale, called: int, per_frame: int) -> Job:
+    """Return the job of streams that are written at once, by the number they are called after."""
     stream_count, count = scale.streams[called], scale.streams_messages[called, per_frame]
     frames = FRAMES_OF_EACH_STREAM * stream_count // CONNECTIONS_OF_STREAMS
     return Job(

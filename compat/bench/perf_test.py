@@ -15,7 +15,7 @@ from typing import Final
 from compat.bench.connection import Address, Connection
 from compat.bench.errors import BenchError
 from compat.bench.jobs import Figures
-from compat.bench.ordinary_rows import PERF_TEST_PACE, PERF_TEST_ROWS
+from compat.bench.ordinary_rows import PERF_TEST_PACE
 from compat.bench.scale import Scale
 from compat.bench.servers import Server
 from compat.bench.steps import STREAM, Results, Step
@@ -33,22 +33,6 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "perf_test_20000": ("--rate", str(PERF_TEST_PACE), "--batch-size", "1"),
     "perf_test_full": ("--size", "100"),
 }
-
-
-def split_rows(rows: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Leave the rows of stream-perf-test out where it is missing.
-
-    Returns:
-        The rows that can be measured, and a line about those that cannot, if there are any.
-    """
-    without = [row.name for row in PERF_TEST_ROWS if row.name in rows]
-    reason = why_not()
-    if not without or not reason:
-        return tuple(rows), []
-    return (
-        tuple(row for row in rows if row not in without),
-        [f"{', '.join(without)}: {reason}"],
-    )
 
 
 def why_not() -> str:

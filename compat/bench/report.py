@@ -9,8 +9,10 @@ from compat.bench.row import Metric, Row
 from compat.bench.rows import ROWS
 from compat.bench.servers import (
     ACKNOWLEDGING,
+    CLUSTER,
     HUTCH_DISK,
     HUTCH_OS,
+    NATS,
     PRAVEGA,
     RABBITMQ,
     TITLES,
@@ -27,8 +29,15 @@ DISTURBED_MARK: Final = "~"
 # Work and figure, or target and bound; the others are numbers and stand right.
 NAME_COLUMNS: Final = 2
 NOTHING: Final = "-"
-RATIOS: Final[tuple[tuple[ServerName, str], ...]] = ((HUTCH_OS, "`os`"), (HUTCH_DISK, "`disk`"))
-REFERENCES: Final[tuple[ServerName, ...]] = (RABBITMQ, PRAVEGA)
+# By the reference of a table: whose figures are divided, what that is called there, and by whose.
+RATIOS: Final[Mapping[ServerName, Sequence[tuple[ServerName, str, ServerName]]]] = {
+    RABBITMQ: ((HUTCH_OS, "`os`", RABBITMQ), (HUTCH_DISK, "`disk`", RABBITMQ)),
+    PRAVEGA: (
+        *((HUTCH_OS, "`os`", PRAVEGA), (HUTCH_DISK, "`disk`", PRAVEGA)),
+        *((HUTCH_OS, "`os`", ACKNOWLEDGING), (HUTCH_DISK, "`disk`", ACKNOWLEDGING)),
+    ),
+    NATS: ((CLUSTER, "cluster", HUTCH_DISK), (CLUSTER, "cluster", NATS)),
+}
 LEGEND: Final = (
     f"{BOTTLENECK_MARK} the generator used 90 % of its time or more: it is the bottleneck, and the "
     f"server could do more. {DISTURBED_MARK} other processes used a quarter of a core or more "
@@ -38,8 +47,8 @@ LEGEND: Final = (
 
 INTRODUCTION: Final = (
     "Hutch and RabbitMQ on one machine, measured in turn by the same generator, and Pravega for "
-    "its own protocol; medians of {rounds} rounds. All servers but those of that protocol run "
-    "during the whole measurement, and those that are not measured are idle."
+    "its own protocol; medians of {rounds} rounds. All servers but those of that protocol, and "
+    "clusters, run during the whole measurement, and those that are not measured are idle."
 )
 
 
@@ -76,7 +85,7 @@ class Run:
 
 def tables_of(medians: Medians) -> list[str]:
     """Return the lines of a table for each server that Hutch is compared with."""
-    tables = [table_of(medians, reference) for reference in REFERENCES]
+    tables = [table_of(medians, reference) for reference in RATIOS]
     return "\n\n".join("\n".join(table) for table in tables if table).splitlines()
 
 
@@ -86,12 +95,7 @@ def table_of(medians: Medians, reference: ServerName = RABBITMQ) -> list[str]:
     if not rows:
         return []
     servers = [name for name in TITLES if any(name in medians[row.name] for row in rows)]
-    ratios = [
-        (name, title, base)
-        for base in (reference, ACKNOWLEDGING)
-        for name, title in RATIOS
-        if {name, base} <= set(servers)
-    ]
+    ratios = [each for each in RATIOS[reference] if {each[0], each[2]} <= set(servers)]
     heads = [
         *("work", "figure"),
         *(TITLES[name] for name in servers),

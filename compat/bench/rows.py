@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from compat.bench.cluster_rows import CLUSTER_ROWS
 from compat.bench.ordinary_rows import PACED_ROWS, PERF_TEST_ROWS, STREAMS_ROWS, WINDOWED_ROWS
 from compat.bench.row import (
     ALONE_P50,
@@ -295,5 +296,6 @@ ROWS: Final = (
         JAVA_MEANING + "The batch client, from the first event to the last, once some were read.",
         PRAVEGA,
     ),
+    *CLUSTER_ROWS,
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

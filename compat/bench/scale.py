@@ -38,6 +38,7 @@ class Scale:
         mewbase_events: Events that are published, or delivered, by mewbase's protocol.
         mewbase_stalled: Subscribers that take nothing.
         mewbase_waiting: Events of 1 KiB that each of them wants.
+        catch_up_bytes: Bytes that a follower of a cluster is behind.
         touched_part: Part of the free memory that is touched before all else.
         settle_s: How long a fresh server is left alone before its memory is read.
         is_quick: Whether it only proves that each row runs: rows that begin a server anew share
@@ -69,6 +70,7 @@ class Scale:
     mewbase_events: int
     mewbase_stalled: int
     mewbase_waiting: int
+    catch_up_bytes: int
     touched_part: float
     settle_s: float
     is_quick: bool
@@ -113,6 +115,7 @@ FULL: Final = Scale(
     mewbase_events=300_000,
     mewbase_stalled=1_000,
     mewbase_waiting=100_000,
+    catch_up_bytes=1 << 30,
     touched_part=0.6,
     settle_s=10.0,
     is_quick=False,
@@ -156,6 +159,7 @@ QUICK: Final = Scale(
     mewbase_events=5_000,
     mewbase_stalled=10,
     mewbase_waiting=10_000,
+    catch_up_bytes=64 << 20,
     touched_part=0.0,
     settle_s=0.0,
     is_quick=True,

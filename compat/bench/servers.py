@@ -6,24 +6,31 @@ from typing import Final, Literal, Protocol
 
 from compat.bench.connection import Address, Connection
 
-ServerName = Literal["hutch_os", "hutch_disk", "rabbitmq", "pravega", "acknowledging"]
+ServerName = Literal[
+    "hutch_os", "hutch_disk", "rabbitmq", "pravega", "acknowledging", "cluster", "nats"
+]
 
 HUTCH_OS: Final = "hutch_os"
 HUTCH_DISK: Final = "hutch_disk"
 RABBITMQ: Final = "rabbitmq"
 PRAVEGA: Final = "pravega"
 ACKNOWLEDGING: Final = "acknowledging"
+CLUSTER: Final = "cluster"
+NATS: Final = "nats"
 TITLES: Final[dict[ServerName, str]] = {
     HUTCH_OS: "Hutch `os`",
     HUTCH_DISK: "Hutch `disk`",
     RABBITMQ: "RabbitMQ",
     PRAVEGA: "Pravega",
     ACKNOWLEDGING: "acknowledging only",
+    CLUSTER: "Hutch, a cluster",
+    NATS: "nats-py",
 }
 STREAM_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_OS, HUTCH_DISK, RABBITMQ})
 WIRE_SERVERS: Final[frozenset[ServerName]] = frozenset(
     {HUTCH_OS, HUTCH_DISK, PRAVEGA, ACKNOWLEDGING}
 )
+CLUSTER_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_DISK, CLUSTER, NATS})
 
 
 class Server(Protocol):

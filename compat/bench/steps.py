@@ -100,20 +100,20 @@ def ingest_row(body_bytes: int, messages_per_frame: int) -> str:
 
 def drain_large(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Write a stream at full speed; read it, also after a restart and from a cold disk."""
-    count = _fill(server, scale.drain_messages)
+    count = fill(server, scale.drain_messages)
     results = {}
     if "drain_large" in wanted:
         results["drain_large"] = perform(
-            _drain(server, count, repeats=scale.drain_repeats, credit=LARGE_CREDIT)
+            drain_job(server, count, repeats=scale.drain_repeats, credit=LARGE_CREDIT)
         )
-        perform(_drain(server, count, credit=LARGE_CREDIT, check_all=True))
+        perform(drain_job(server, count, credit=LARGE_CREDIT, check_all=True))
     # Once each: a second reading would be neither unchecked nor cold.
     if "drain_restarted" in wanted:
         server.restart(evict=False)
-        results["drain_restarted"] = perform(_drain(server, count, credit=LARGE_CREDIT))
+        results["drain_restarted"] = perform(drain_job(server, count, credit=LARGE_CREDIT))
     if "drain_cold" in wanted and server.data_folder is not None:
         server.restart(evict=True)
-        results["drain_cold"] = perform(_drain(server, count, credit=LARGE_CREDIT))
+        results["drain_cold"] = perform(drain_job(server, count, credit=LARGE_CREDIT))
     perform(Job(work="delete", address=server.address, stream=STREAM))
     return results
 
@@ -122,8 +122,8 @@ def drain_single(server: Server, scale: Scale, _wanted: Collection[str]) -> Resu
     """Write a stream message by message, and read it."""
     count = scale.single_messages
     perform(Job(work="fill_single", address=server.address, stream=STREAM, message_count=count))
-    figures = perform(_drain(server, count, repeats=scale.drain_repeats, credit=SINGLE_CREDIT))
-    perform(_drain(server, count, credit=SINGLE_CREDIT, check_all=True))
+    figures = perform(drain_job(server, count, repeats=scale.drain_repeats, credit=SINGLE_CREDIT))
+    perform(drain_job(server, count, credit=SINGLE_CREDIT, check_all=True))
     perform(Job(work="delete", address=server.address, stream=STREAM))
     return {"drain_single": figures}
 
@@ -253,8 +253,8 @@ def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results
 
 def tls_drain(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     """Write a stream at full speed without TLS, and read it over TLS."""
-    count = _fill(server, scale.drain_messages // TLS_PART)
-    job = _drain(server, count, credit=LARGE_CREDIT)
+    count = fill(server, scale.drain_messages // TLS_PART)
+    job = drain_job(server, count, credit=LARGE_CREDIT)
     figures = perform(replace(job, address=tls_address_of(server), repeats=scale.drain_repeats))
     perform(Job(work="delete", address=server.address, stream=STREAM))
     return {"tls_drain": figures}
@@ -300,7 +300,7 @@ def ingest_job(server: Server, body_bytes: int, messages_per_frame: int, count: 
     )
 
 
-def _fill(server: Server, count: int) -> int:
+def fill(server: Server, count: int) -> int:
     """Write a stream at full speed and leave it; return how many messages it has."""
     written = perform(
         Job(
@@ -316,9 +316,10 @@ def _fill(server: Server, count: int) -> int:
     return int(written["stored"])
 
 
-def _drain(
+def drain_job(
     server: Server, count: int, *, credit: int, repeats: int = 1, check_all: bool = False
 ) -> Job:
+    """Return the job of a drain of a stream that has so many messages."""
     return Job(
         work="drain",
         address=server.address,

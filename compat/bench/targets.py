@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from compat.bench.jobs import Figures
-from compat.bench.servers import HUTCH_DISK, HUTCH_OS, PRAVEGA, RABBITMQ, ServerName
+from compat.bench.servers import (
+    CLUSTER,
+    HUTCH_DISK,
+    HUTCH_OS,
+    NATS,
+    PRAVEGA,
+    RABBITMQ,
+    ServerName,
+)
 
 # Medians by row, then by server.
 Medians = Mapping[str, Mapping[ServerName, Figures]]
@@ -87,6 +95,13 @@ TARGETS: Final = (
     Target("java_read",       "rate", HUTCH_OS,   PRAVEGA,   "at least", 1.4),
     Target("java_read",       "cpu",  HUTCH_OS,   PRAVEGA,   "at most",  0.3),
     Target("wire_read",       "rate", HUTCH_OS,   PRAVEGA,   "at least", 1),
+    Target("cluster_ingest",  "rate", CLUSTER,    NATS,      "at least", 0.5),
+    Target("cluster_streams", "rate", CLUSTER,    HUTCH_DISK, "at least", 0.25),
+    Target("cluster_latency", "p50",  CLUSTER,    NATS,      "at most",  1.6),
+    Target("cluster_drain",   "rate", CLUSTER,    HUTCH_DISK, "at least", 0.95),
+    Target("cluster_fanout",  "rate", CLUSTER,    HUTCH_DISK, "at least", 0.95),
+    Target("cluster_catch_up", "speed", CLUSTER,  None,      "at least", 1),
+    Target("cluster_catch_up", "cost", CLUSTER,   None,      "at most",  1),
 )
 # fmt: on
 

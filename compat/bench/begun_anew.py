@@ -1,4 +1,4 @@
-"""Servers of Pravega's protocol that are begun anew for each row: they have no one address."""
+"""Servers that are begun anew for each row: they have no one address."""
 
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,11 @@ class BegunAnew:
     management_port: Final = 0
     pids: tuple[int, ...] = ()
     tls_address: Address | None = None
-    data_folder: Path | None = None
 
-    def __init__(self, name: ServerName) -> None:
+    def __init__(self, name: ServerName, data_folder: Path | None = None) -> None:
+        """Stand for them; their data are put beside `data_folder`, which is not made."""
         self.name: ServerName = name
+        self.data_folder = data_folder
 
     @property
     def address(self) -> Address:
