@@ -60,14 +60,14 @@ def fresh(server: Server) -> Iterator[Hutch]:
 
 def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Measure row after row on one server."""
-    works = {row: work for row, work in _works(server.name).items() if row in wanted}
+    works = {row: work for row, work in works_of(server.name).items() if row in wanted}
     if not works:
         return {}  # a cluster takes a while to start
     with fresh(server) as begun:
         return {row: work(begun, scale) for row, work in works.items()}
 
 
-def _works(lane: ServerName) -> Mapping[str, Work]:
+def works_of(lane: ServerName) -> Mapping[str, Work]:
     """Return by row what is measured in a lane; what stops a member comes last."""
     if lane == NATS:
         return {"cluster_ingest": _nats_publish, "cluster_latency": _nats_latency}

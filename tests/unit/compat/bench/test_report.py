@@ -2,7 +2,7 @@ import pytest
 
 from compat.bench import report
 from compat.bench.row import CPU, RATE
-from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ
+from compat.bench.servers import CLUSTER, HUTCH_DISK, HUTCH_OS, NATS, RABBITMQ
 from compat.bench.targets import Medians
 
 MEDIANS: Medians = {
@@ -23,6 +23,28 @@ def test_the_table_has_a_column_for_each_server_and_each_ratio() -> None:
     assert cells(head)[2:5] == ["Hutch `os`", "Hutch `disk`", "RabbitMQ"]
     assert cells(rate)[2:] == ["40 M*", "30 M~", "20 M", "2.00", "1.50"]
     assert cells(cpu)[2:] == ["0.0123", "0.02~", "-", "-", "-"]
+
+
+def test_a_cluster_has_a_table_beside_the_plain_server_and_the_client_of_its_log() -> None:
+    mib = 1 << 20
+    medians: Medians = {
+        **MEDIANS,
+        "cluster_ingest": {
+            HUTCH_DISK: {"rate": 200 * mib, "cpu": 0.004},
+            CLUSTER: {"rate": 50 * mib, "cpu": 0.02},
+            NATS: {"rate": 80 * mib},
+        },
+        "cluster_drain": {HUTCH_DISK: {"rate": 4e7}, CLUSTER: {"rate": 3e7}},
+    }
+
+    head, _, rate, cpu, drain, _ = report.table_of(medians, NATS)
+
+    assert cells(head)[2:5] == ["Hutch `disk`", "Hutch, a cluster", "nats-py"]
+    assert cells(head)[5:] == ["cluster ÷ Hutch `disk`", "cluster ÷ nats-py"]
+    assert cells(rate)[1:] == ["MiB/s", "200", "50", "80", "0.25", "0.62"]
+    assert cells(cpu)[1:] == ["CPU ms a MiB", "4", "20", "-", "5.00", "-"]
+    assert cells(drain)[2:] == ["40 M", "30 M", "-", "0.75", "-"]
+    assert "\n".join(report.table_of(medians, NATS)) in "\n".join(report.tables_of(medians))
 
 
 @pytest.mark.parametrize(("share", "marked"), [(0.89, False), (0.9, True), (1.0, True)])
