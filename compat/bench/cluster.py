@@ -15,7 +15,7 @@ from compat.bench.management import listed
 from compat.bench.servers import CLUSTER
 from compat.nats_servers import HOST, NatsServers, NotReady, Unavailable, program
 
-COMMAND: Final = (sys.executable, "-m", "gateway", "serve")
+HUTCH: Final = "gateway"
 ACTIVE, FOLLOWER = "a", "b"
 LOG_SERVERS: Final = 3
 FOLLOWS: Final = "following the log"
@@ -40,11 +40,12 @@ class Cluster(Hutch):
         follower: The other one. It may be ended and started.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = HUTCH) -> None:
         """Prepare all; nothing runs yet.
 
         Args:
             folder: An existing folder for all data; removed by `stop`.
+            module: What is run as `hutch`.
 
         Raises:
             BenchError: The servers of the log cannot be had here.
@@ -53,7 +54,8 @@ class Cluster(Hutch):
             self._nats = NatsServers(folder / "nats", LOG_SERVERS)
         except Unavailable as error:
             raise BenchError(str(error)) from error
-        member = [*COMMAND, "--log-level", "info", "--log", self._nats.url, "--member"]
+        log = "--log-level", "info", "--log", self._nats.url
+        member = [*serving(module), *log, "--member"]
         place = folder / "follower"
         place.mkdir()
         self.follower = Hutch([*member, FOLLOWER], place, "disk", ready=FOLLOWS)
@@ -120,6 +122,11 @@ def _are_level(places: dict[str, Place]) -> bool:
     return {ACTIVE, FOLLOWER} <= set(places) and not any(
         each.lag_messages for each in places.values()
     )
+
+
+def serving(module: str = HUTCH) -> list[str]:
+    """Return the command that starts a server."""
+    return [sys.executable, "-m", module, "serve"]
 
 
 def why_not() -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from compat.bench.cluster import ACTIVE, COMMAND, FOLLOWER, Cluster, Place
+from compat.bench.cluster import ACTIVE, FOLLOWER, HUTCH, Cluster, Place, serving
 from compat.bench.generator import perform
 from compat.bench.hutch import Hutch
 from compat.bench.jobs import Figures, Job
@@ -33,6 +33,9 @@ PER_FRAME: Final = 100
 # Bytes that the peer has unacknowledged: Hutch cuts what it logs at 4 MiB.
 NATS_WINDOW: Final = 16
 CONSUMERS: Final = 10
+# By the number they are called after, and messages per frame.
+STREAMS: Final = (1_000, 1)
+SENDING_TWICE: Final = "compat.bench.sending_twice"
 # Between two parts of what is written beside a follower its place is looked at.
 PARTS: Final = 8
 PARTS_MAX: Final = 4 * PARTS
@@ -44,13 +47,16 @@ Work = Callable[[Hutch, Scale], Figures]
 
 
 @contextmanager
-def fresh(server: Server) -> Iterator[Hutch]:
-    """Yield a plain server where that is to be measured, else a cluster. Raises BenchError."""
+def fresh(server: Server, module: str = HUTCH) -> Iterator[Hutch]:
+    """Yield a plain server where that is to be measured, else a cluster. Raises BenchError.
+
+    `module` is what is run as `hutch`.
+    """
     parent = None if server.data_folder is None else server.data_folder.parent
     with tempfile.TemporaryDirectory(prefix="cluster-", dir=parent) as name:
         folder = Path(name)
         is_plain = server.name == HUTCH_DISK
-        begun = Hutch(COMMAND, folder, "disk") if is_plain else Cluster(folder)
+        begun = Hutch(serving(module), folder, "disk") if is_plain else Cluster(folder, module)
         try:
             begun.start()
             yield begun
@@ -67,13 +73,24 @@ def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
         return {row: work(begun, scale) for row, work in works.items()}
 
 
+def streams(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write many streams at once; in a cluster once more, where small appends are sent twice."""
+    with fresh(server) as begun:
+        figures = perform(streams_job(begun, scale, *STREAMS))
+    if server.name == CLUSTER:
+        with fresh(server, SENDING_TWICE) as begun:
+            figures["saved"] = (
+                figures["rate"] / perform(streams_job(begun, scale, *STREAMS))["rate"]
+            )
+    return {"cluster_streams": figures}
+
+
 def works_of(lane: ServerName) -> Mapping[str, Work]:
     """Return by row what is measured in a lane; what stops a member comes last."""
     if lane == NATS:
         return {"cluster_ingest": _nats_publish, "cluster_latency": _nats_latency}
     works: dict[str, Work] = {
         "cluster_ingest": _ingest,
-        "cluster_streams": _streams,
         "cluster_latency": _latency,
         "cluster_drain": _drain,
         "cluster_fanout": _fanout,
@@ -98,10 +115,6 @@ def in_bytes(figures: Figures, message_bytes: int) -> Figures:
     if "cpu" in figures:
         found["cpu"] = figures["cpu"] / 1e6 * MIB / message_bytes
     return found
-
-
-def _streams(server: Hutch, scale: Scale) -> Figures:
-    return perform(streams_job(server, scale, 1_000, 1))
 
 
 def _latency(server: Hutch, scale: Scale) -> Figures:
@@ -247,7 +260,10 @@ def catch_up_figures(
 
 
 _ROWS: Final = (
-    *("cluster_ingest", "cluster_streams", "cluster_latency"),
+    *("cluster_ingest", "cluster_latency"),
     *("cluster_drain", "cluster_fanout", "cluster_catch_up"),
 )
-CLUSTER_STEPS: Final = (Step(_ROWS, measured, servers=CLUSTER_SERVERS, begins_anew=True),)
+CLUSTER_STEPS: Final = (
+    Step(("cluster_streams",), streams, servers=CLUSTER_SERVERS - {NATS}),
+    Step(_ROWS, measured, servers=CLUSTER_SERVERS, begins_anew=True),
+)

@@ -97,6 +97,7 @@ TARGETS: Final = (
     Target("wire_read",       "rate", HUTCH_OS,   PRAVEGA,   "at least", 1),
     Target("cluster_ingest",  "rate", CLUSTER,    NATS,      "at least", 0.5),
     Target("cluster_streams", "rate", CLUSTER,    HUTCH_DISK, "at least", 0.25),
+    Target("cluster_streams", "saved", CLUSTER,   None,      "at least", 2),
     Target("cluster_latency", "p50",  CLUSTER,    NATS,      "at most",  1.6),
     Target("cluster_drain",   "rate", CLUSTER,    HUTCH_DISK, "at least", 0.95),
     Target("cluster_fanout",  "rate", CLUSTER,    HUTCH_DISK, "at least", 0.95),
