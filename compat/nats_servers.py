@@ -15,9 +15,9 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from compat.broker.ports import free_ports
@@ -139,9 +139,14 @@ class NatsServer:
 
     def asked(self, path: str) -> dict[str, Any]:
         """Return what its monitoring says; nothing if it does not answer."""
-        with suppress(OSError, ValueError):
+        try:
             with urlopen(f"http://{HOST}:{self._monitor}/{path}", timeout=_ANSWER_S) as answer:
                 told = json.load(answer)
+        except HTTPError as error:
+            error.close()  # it has a file
+        except (OSError, ValueError):
+            pass
+        else:
             if isinstance(told, dict):
                 return told
         return {}
