@@ -72,7 +72,7 @@ class NatsServer:
 
     Attributes:
         name: Its name in the cluster.
-        port: Where clients connect, after each start.
+        port: The one for clients, the same after each start.
     """
 
     def __init__(self, folder: Path, name: str, ports: tuple[int, int], settings: str) -> None:
@@ -87,7 +87,7 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """Its address for clients."""
         return f"nats://{HOST}:{self.port}"
 
     @property
@@ -115,7 +115,7 @@ class NatsServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                process_group=0,  # Ctrl-C is for who uses them
+                process_group=0,  # Ctrl-C is for what started it
             )
 
     def kill(self) -> None:
@@ -204,7 +204,7 @@ class NatsServers:
 
     @property
     def urls(self) -> list[str]:
-        """Where clients connect, with the login."""
+        """Their addresses for clients, with the login."""
         return [each.url.replace("//", f"//{self._login}") for each in self.each]
 
     @property
