@@ -112,7 +112,7 @@ class Observed:
     async def _serve(self) -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         process = backend.server(self._settings, stop)
-        process.open()
+        await process.open()
         await process.start()
         streams = process.backend.context.port(StreamPort)
         management = process.backend.context.port(ManagementPort)

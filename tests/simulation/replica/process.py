@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from store.api import Durability
@@ -316,7 +317,8 @@ class Process:
         if self._rig is not None and not self.is_leaving:
             self._loop.turn()
         if self.following is not None and self._files is not None:
-            self.following.beat(is_active=True)
+            with suppress(LogAway):  # on its own thread nobody waits for it
+                self.following.beat(is_active=True)
 
     def _before_disk(self, step: Step) -> None:
         self.meanwhile("disk", step)

@@ -253,6 +253,10 @@ class Connection:
         self._need_answer("beats")
         return self._shared.memory.beats()
 
+    def forget(self, member: str) -> None:
+        self._need_answer("forget")
+        self._shared.memory.forget(member)
+
     def size(self) -> int:
         self._need_answer("size")
         return self._shared.memory.size()

@@ -101,7 +101,7 @@ def settings_of(directory: Path) -> WithEcho:
 @pytest_asyncio.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     server = Process(settings_of(tmp_path), (*PORTS, EchoPort), Backend, asyncio.Event())
-    server.open()
+    await server.open()
     await server.start()
     house = House(server)
     yield house
