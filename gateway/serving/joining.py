@@ -258,7 +258,7 @@ class _Progress:
         if now - self._said_at >= _SAY_S:
             self._said_at = now
             log.info(
-                "copying a member files=%d/%d bytes=%d/%d",
+                "copying a member files=%d of_files=%d bytes=%d of_bytes=%d",
                 *(self._done_files, self._files, self._done, self._size),
             )
 
