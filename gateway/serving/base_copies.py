@@ -124,10 +124,9 @@ class BaseCopies:
     def _linked(self, made: str, folder: Path, place: Place) -> BaseCopy:
         """Link all files that are in the log; nothing is applied meanwhile."""
         directories, files = [], []
-        for path in sorted(self._directory.rglob("*")):
+        tops = [each for each in self._directory.iterdir() if not is_own(each.name)]
+        for path in sorted(path for top in tops for path in (top, *top.rglob("*"))):
             name = str(path.relative_to(self._directory))
-            if is_own(name):
-                continue
             target = folder / name
             if path.is_dir():
                 target.mkdir(parents=True)

@@ -129,6 +129,11 @@ class Joining:
             words = answer[:500].decode(errors="replace")
             raise CopyRefused(f"the active member gives no copy: {status} {words}")
         base: dict[str, Any] = json.loads(answer)
+        for path in (*base["directories"], *(path for path, _ in base["files"])):
+            if is_own(path) or Path(path).is_absolute() or ".." in Path(path).parts:
+                raise CopyRefused(
+                    f"the active member gives {path[:100]!r}, which is no shared file"
+                )
         if base["id"] != known["id"]:
             shutil.rmtree(self._folder, ignore_errors=True)
             (self._folder / _FILES).mkdir(parents=True)

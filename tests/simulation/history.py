@@ -251,7 +251,7 @@ class Sighting:
     length: int
     position: int = 0
     data: bytes = b""
-    """What it was given of it, and the place of that."""
+    """The bytes that it was given of it, and their place."""
 
 
 def note_sightings(timelines: dict[str, Timeline], sightings: Iterable[Sighting]) -> None:

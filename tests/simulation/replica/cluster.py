@@ -39,7 +39,7 @@ NESTED_MAX: Final = 70
 """Steps that others make while a process is stopped in the middle of its own."""
 HEALING_MAX: Final = 3_000
 STORY_LINES: Final = 80
-"""What is shown of a seed that fails."""
+"""Last lines of its story that a seed that fails shows."""
 OLD_MAX: Final = 6
 MIXES: Final = (
     Mix(ALL.weights, own_durability=0),
@@ -73,7 +73,7 @@ class Machine:
 
     @property
     def seen(self) -> Image:
-        """What is on its disk now."""
+        """The content of its disk now."""
         return self.image if self.process is None else self.process.disk.image()
 
     def place(self) -> Place | None:
@@ -174,7 +174,7 @@ class Cluster:
 
     @cached_property
     def _happenings(self) -> list[tuple[float, Callable[[Machine], object]]]:
-        """What may happen beside the members' own steps, each below a border of what is drawn."""
+        """The events beside the members' own steps, each below a border of what is drawn."""
         return [
             (0.006, lambda machine: self._kill(machine, None)),
             (0.012, self._stop),
@@ -444,7 +444,7 @@ class Cluster:
 
 
 class Errors(logging.Handler):
-    """What is logged with a traceback, which is a bug."""
+    """Log lines with a traceback, each of which is a bug."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

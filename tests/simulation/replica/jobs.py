@@ -23,7 +23,7 @@ from tests.conformance.harness import Loop
 from tests.waiting import HANG_S
 
 TURNS: Final = 0.5
-"""Of so many choices between the loop and a job the loop is taken."""
+"""Part of the choices between the loop and a job in which the loop is taken."""
 
 
 class SeededWorker:

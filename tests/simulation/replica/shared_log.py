@@ -12,11 +12,11 @@ from tests.conformance.memory_log import MemoryLog
 T = TypeVar("T")
 
 STALE: Final = 0.1
-"""Of the faults of a question for the last message, so many are an answer from before."""
+"""Part of the faults of a question for the last message that are an answer from before."""
 
 
 class Fate(enum.Enum):
-    """What becomes of a message on its way, if anything does."""
+    """The fate of a message on its way, if it has one."""
 
     LOST = "lost"
     """It is stored, and the answer is lost."""

@@ -244,6 +244,34 @@ def test_a_member_is_let_in_by_the_token_of_its_last_beat(tmp_path: Path, member
         assert not copies.lets_in(member, token)
 
 
+@pytest.mark.parametrize("path", ["../outside", "/tmp/outside", "data/../../outside", "member"])
+def test_a_path_that_is_no_shared_file_s_is_refused(
+    tmp_path: Path,
+    members: Members,
+    source: type[Source],
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def end() -> None:
+        raise Crash
+
+    base = {"id": "x", "place": "", "directories": [], "files": [[path, 1]]}
+    monkeypatch.setattr(source, "ask", lambda *_: (200, json.dumps(base).encode()))
+    directory = tmp_path / "b"
+    directory.mkdir()
+
+    with pytest.raises(Crash):
+        Joining(directory, "b").copy_active(
+            Following(members),  # type: ignore[arg-type]  # only beats are sent
+            "b:5552",
+            end,
+        )
+
+    assert list(directory.iterdir()) == []
+    assert "which is no shared file" in caplog.text
+
+
 def test_copies_of_members_that_need_none_go(tmp_path: Path, members: Members) -> None:
     copies = BaseCopies(filled(tmp_path / "a", SOURCE), AtRest(), members)  # type: ignore[arg-type]
     members.note({name: (1, Beat(key=key_of(TOKEN)).pack()) for name in "bc"})
